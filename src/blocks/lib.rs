@@ -1,0 +1,1 @@
+//! Purpose: (see src/ARCHITECTURE.md)

@@ -1,0 +1,2 @@
+//! The `ironroot` binary.
+fn main() {}
