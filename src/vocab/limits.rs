@@ -1,0 +1,20 @@
+//! Every bound in one place. Those that a Hadoop key changes are settings; these are fixed by the formats.
+
+/// Longest path in UTF-16 units that a create, mkdir, rename or symlink may make (`HdfsConstants.MAX_PATH_LENGTH`).
+pub const PATH_LENGTH_MAX: usize = 8_000;
+/// Most components of such a path (`HdfsConstants.MAX_PATH_DEPTH`).
+pub const PATH_DEPTH_MAX: usize = 1_000;
+/// Highest replication that fits the eleven bits of an inode.
+pub const REPLICATION_MAX: u16 = 2_047;
+/// Bits of a preferred block size.
+pub const BLOCK_SIZE_BITS: u32 = 48;
+/// Most snapshots ever taken (28-bit counter).
+pub const SNAPSHOT_ID_MAX: i32 = (1 << 28) - 1;
+/// Serial numbers in string tables and packed permissions have 24 bits.
+pub const STRING_SERIAL_BITS: u32 = 24;
+/// Most sources of one concat record.
+pub const CONCAT_SOURCES_MAX: usize = 1_048_576;
+/// The longest run of work under the state lock that a slice aims at, in microseconds.
+pub const SLICE_MICROS: u64 = 1_000;
+/// A hold of the state lock beyond this many microseconds is counted and logged.
+pub const HOLD_WARN_MICROS: u64 = 5_000;

@@ -1,0 +1,65 @@
+//! Paths as byte strings. Resolution, reserved names and symlinks belong to the namespace; here is only the shape.
+
+/// Splits a path into its components: empty ones (double or trailing slashes) are skipped, as Hadoop's `INode.getPathComponents` does
+/// after normalisation. `/` has none.
+pub fn components(path: &[u8]) -> impl DoubleEndedIterator<Item = &[u8]> + Clone {
+    path.split(|b| *b == b'/').filter(|c| !c.is_empty())
+}
+
+/// Whether a client may create this path (Hadoop's `DFSUtil.isValidName`): absolute; no component `.`, `..` or with a colon; no empty
+/// component except a trailing one. Below `/.reserved/.inodes/<id>` a `..` is legal, since NFS gateways use it.
+pub fn is_valid_name(path: &[u8]) -> bool {
+    if path.first() != Some(&b'/') {
+        return false;
+    }
+    let parts: Vec<&[u8]> = path[1..].split(|b| *b == b'/').collect();
+    let inodes = parts.len() > 2 && parts[0] == b".reserved" && parts[1] == b".inodes";
+    let last = parts.len() - 1;
+    parts.iter().enumerate().all(|(i, part)| match *part {
+        b"" => i == last,
+        b"." => false,
+        b".." => inodes && i > 2,
+        other => !other.contains(&b':'),
+    })
+}
+
+/// The last component, empty for `/`.
+pub fn name(path: &[u8]) -> &[u8] {
+    components(path).next_back().unwrap_or(b"")
+}
+
+/// The path without its last component; `None` for `/`. Trailing slashes do not count.
+pub fn parent(path: &[u8]) -> Option<&[u8]> {
+    let end = path.iter().rposition(|b| *b != b'/')? + 1;
+    let slash = path[..end].iter().rposition(|b| *b == b'/')?;
+    Some(if slash == 0 { b"/" } else { &path[..slash] })
+}
+
+/// Order of names within a directory. Java compares bytes as signed, so names that start with a byte of 0x80 or more come first.
+pub fn compare_names(a: &[u8], b: &[u8]) -> std::cmp::Ordering {
+    a.iter().map(|b| *b as i8).cmp(b.iter().map(|b| *b as i8))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn valid_names() {
+        for ok in ["/", "/a", "/a/", "/a/b c", "/.reserved/.inodes/16386/..", "/a/...", "/\u{e9}"] {
+            assert!(is_valid_name(ok.as_bytes()), "{ok}");
+        }
+        for bad in ["", "a", "a/b", "/a//b", "//", "/a/../b", "/a/./b", "/a:b", "/..", "/.reserved/../a"] {
+            assert!(!is_valid_name(bad.as_bytes()), "{bad}");
+        }
+    }
+
+    #[test]
+    fn parents_and_names() {
+        assert_eq!(parent(b"/"), None);
+        assert_eq!(parent(b"/a"), Some(&b"/"[..]));
+        assert_eq!(parent(b"/a/b/"), Some(&b"/a"[..]));
+        assert_eq!(name(b"/a/b/"), b"b");
+        assert_eq!(name(b"/"), b"");
+    }
+}
