@@ -1,1 +1,16 @@
-//! Wire schema.
+//! Purpose: the bytes of Hadoop's protocols: message types, descriptors and service tables compiled from `schema/*.proto`.
+//! Called by: rpc, security, edit, storage, ha, server, tools and tests; whoever reads or writes Hadoop's wire and file formats.
+//! Calls: nothing of this project.
+//! Never: gives a message a meaning, does I/O, keeps state between calls.
+//! Invariants: every decoder is total: any bytes give a value or an error, never a panic.
+
+/// Encoded `FileDescriptorSet` of the whole schema, for reflection and for tests.
+pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));
+
+#[allow(missing_docs, rust_2018_idioms, clippy::all)]
+mod packages {
+    include!(concat!(env!("OUT_DIR"), "/packages.rs"));
+}
+
+pub use packages::hadoop::hdfs::{datanode, datanodelifeline, fsimage, namenode, qjournal};
+pub use packages::hadoop::{common, fs, hdfs};
