@@ -1,4 +1,10 @@
-//! Compiles `schema/*.proto` with a compiler written in Rust, so that building needs no `protoc`, and writes the service table.
+//! Compiles `schema/*.proto` with a compiler written in Rust, so that building needs no `protoc`: message types by
+//! prost-build, and beside them the table of services and the shapes of the messages.
+
+#[path = "build/services.rs"]
+mod services;
+#[path = "build/shapes.rs"]
+mod shapes;
 
 use prost::Message;
 use prost_build::Config;
@@ -6,6 +12,8 @@ use std::{env, fs, path::PathBuf};
 
 fn main() {
     println!("cargo:rerun-if-changed=schema");
+    println!("cargo:rerun-if-changed=build");
+    println!("cargo:rerun-if-changed=build.rs");
     let mut files: Vec<PathBuf> =
         fs::read_dir("schema").expect("schema folder").map(|e| e.expect("schema entry").path()).collect();
     files.retain(|f| f.extension().is_some_and(|e| e == "proto"));
@@ -15,7 +23,10 @@ fn main() {
         file.source_code_info = None;
     }
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("OUT_DIR"));
-    fs::write(out.join("descriptors.bin"), set.encode_to_vec()).expect("write descriptors");
+    let write = |name: &str, content: &[u8]| fs::write(out.join(name), content).expect("write generated file");
+    write("descriptors.bin", &set.encode_to_vec());
+    write("services.rs", services::generate(&set).as_bytes());
+    write("shapes.rs", shapes::generate(&set).as_bytes());
     Config::new()
         .bytes(["."])
         .btree_map(["."])

@@ -4,6 +4,10 @@
 //! Never: gives a message a meaning, does I/O, keeps state between calls.
 //! Invariants: every decoder is total: any bytes give a value or an error, never a panic.
 
+pub mod services;
+pub mod shape;
+pub mod wire;
+
 /// Encoded `FileDescriptorSet` of the whole schema, for reflection and for tests.
 pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));
 
@@ -14,3 +18,4 @@ mod packages {
 
 pub use packages::hadoop::hdfs::{datanode, datanodelifeline, fsimage, namenode, qjournal};
 pub use packages::hadoop::{common, fs, hdfs};
+pub use shape::{DecodeError, decode, decode_lossy};
