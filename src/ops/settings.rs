@@ -1,0 +1,132 @@
+//! The settings that operations obey, as plain values; `config` spells their keys.
+
+use std::sync::Arc;
+
+/// Settings of operations. Durations in milliseconds, sizes in bytes.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// `dfs.permissions.enabled`.
+    pub permissions: bool,
+    /// The user that runs the name node: superuser.
+    pub owner: Arc<str>,
+    /// `dfs.permissions.superusergroup`: its members are superusers.
+    pub super_group: Arc<str>,
+    /// `dfs.namenode.acls.enabled`.
+    pub acls: bool,
+    /// `dfs.namenode.posix.acl.inheritance.enabled`.
+    pub acl_inheritance: bool,
+    /// `dfs.namenode.xattrs.enabled`.
+    pub xattrs: bool,
+    /// `dfs.namenode.fs-limits.max-xattrs-per-inode`.
+    pub xattrs_per_inode: usize,
+    /// `dfs.namenode.fs-limits.max-xattr-size`.
+    pub xattr_size: usize,
+    /// `dfs.namenode.fs-limits.max-component-length`, in bytes; 0 for no limit.
+    pub component_length: usize,
+    /// `dfs.namenode.fs-limits.max-directory-items`.
+    pub directory_items: usize,
+    /// `dfs.namenode.fs-limits.min-block-size`.
+    pub block_size_min: u64,
+    /// `dfs.namenode.fs-limits.max-blocks-per-file`.
+    pub blocks_per_file: usize,
+    /// `dfs.namenode.max.objects`; 0 for no limit.
+    pub objects_max: u64,
+    /// `dfs.replication`.
+    pub replication: u16,
+    /// `dfs.namenode.replication.min`.
+    pub replication_min: u16,
+    /// `dfs.replication.max`.
+    pub replication_max: u16,
+    /// `dfs.blocksize`.
+    pub block_size: u64,
+    /// `dfs.bytes-per-checksum`.
+    pub bytes_per_checksum: u32,
+    /// `dfs.checksum.type` (wire number: 0 none, 1 CRC32, 2 CRC32C).
+    pub checksum_type: u8,
+    /// `dfs.client-write-packet-size`.
+    pub write_packet_size: u32,
+    /// `io.file.buffer.size`.
+    pub file_buffer_size: u32,
+    /// `dfs.encrypt.data.transfer`.
+    pub encrypt_data_transfer: bool,
+    /// `fs.trash.interval` in minutes.
+    pub trash_interval: u64,
+    /// `hadoop.security.key.provider.path`.
+    pub key_provider: Option<Arc<str>>,
+    /// `dfs.namenode.snapshot.trashroot.enabled`.
+    pub snapshot_trash_root: bool,
+    /// `dfs.namenode.accesstime.precision`; 0 switches access times off.
+    pub access_time_precision_ms: u64,
+    /// `dfs.ls.limit`.
+    pub listing_limit: usize,
+    /// `dfs.batched.ls.limit`.
+    pub batched_listing_limit: usize,
+    /// `dfs.namenode.list.openfiles.num.responses`.
+    pub open_files_limit: usize,
+    /// `dfs.permissions.ContentSummary.subAccess`.
+    pub summary_checks_subtree: bool,
+    /// `dfs.namenode.file.close.num-committed-allowed`.
+    pub committed_blocks_allowed: usize,
+    /// `dfs.namenode.lease-hard-limit-sec` in milliseconds.
+    pub lease_hard_limit_ms: u64,
+    /// `dfs.client.block.write.replace-datanode-on-failure.enable`.
+    pub replace_datanode: bool,
+    /// `dfs.storage.policy.enabled`.
+    pub storage_policies: bool,
+    /// `dfs.quota.by.storage.type.enabled`.
+    pub quota_by_kind: bool,
+    /// `dfs.permissions.allow.owner.set.quota`.
+    pub owner_sets_quota: bool,
+    /// `fs.protected.directories`: cannot be deleted or renamed while not empty.
+    pub protected_directories: Vec<Vec<u8>>,
+    /// `dfs.protected.subdirectories.enable`.
+    pub protected_subdirectories: bool,
+    /// Whether symbolic links may be made (no key in Hadoop; off).
+    pub symlinks: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            permissions: true,
+            owner: "hdfs".into(),
+            super_group: "supergroup".into(),
+            acls: true,
+            acl_inheritance: true,
+            xattrs: true,
+            xattrs_per_inode: 32,
+            xattr_size: 16_384,
+            component_length: 255,
+            directory_items: 1_048_576,
+            block_size_min: 1_048_576,
+            blocks_per_file: 10_000,
+            objects_max: 0,
+            replication: 3,
+            replication_min: 1,
+            replication_max: 512,
+            block_size: 134_217_728,
+            bytes_per_checksum: 512,
+            checksum_type: 2,
+            write_packet_size: 65_536,
+            file_buffer_size: 4_096,
+            encrypt_data_transfer: false,
+            trash_interval: 0,
+            key_provider: None,
+            snapshot_trash_root: false,
+            access_time_precision_ms: 3_600_000,
+            listing_limit: 1_000,
+            batched_listing_limit: 100,
+            open_files_limit: 1_000,
+            summary_checks_subtree: false,
+            committed_blocks_allowed: 0,
+            lease_hard_limit_ms: 1_200_000,
+            replace_datanode: true,
+            storage_policies: true,
+            quota_by_kind: true,
+            owner_sets_quota: false,
+            protected_directories: Vec::new(),
+            protected_subdirectories: false,
+            symlinks: false,
+        }
+    }
+}

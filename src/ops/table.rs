@@ -1,0 +1,241 @@
+//! The one table of operations. Gate, retry cache, audit, metrics names and the compatibility matrix are derived from it.
+
+/// What an operation needs of the name node's role (Hadoop's `OperationCategory`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum Category {
+    /// Reads state; an observer or a standby that allows stale reads may serve it.
+    Read,
+    /// Changes state, or must see the newest; the active only.
+    Write,
+    /// Checkpoint traffic between name nodes.
+    Checkpoint,
+    /// Rolls or reads the journal; the active only.
+    Journal,
+    /// Served in every role.
+    Unchecked,
+}
+
+/// What a repeated call does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum Retry {
+    /// Simply runs again.
+    Idempotent,
+    /// Is answered from the retry cache, keyed by client id and call id.
+    AtMostOnce,
+}
+
+/// What safe mode does to the operation. The words of the refusal are in the operation itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum SafeModeRule {
+    /// Served.
+    Served,
+    /// Refused.
+    Refused,
+    /// Served but for the part that needs locations or writes (access times, locations of a file without any).
+    Partly,
+    /// Only served in safe mode.
+    Required,
+}
+
+/// How an observer treats a read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum Observer {
+    /// Not a read, or of no concern to observers.
+    Never,
+    /// A read that need not be aligned with the caller's state id.
+    Plain,
+    /// A read that waits for the caller's state id.
+    Coordinated,
+    /// Coordinated, and may log an access time: an observer sends the caller to the active then.
+    CoordinatedAccessTime,
+    /// A read that only the active answers.
+    ActiveOnly,
+}
+
+/// One row of the table.
+#[derive(Clone, Copy, Debug)]
+pub struct Row {
+    /// The operation.
+    pub operation: Operation,
+    /// Name of the method of `ClientNamenodeProtocol`; also the metrics name.
+    pub method: &'static str,
+    /// Role rule.
+    pub category: Category,
+    /// Repetition rule.
+    pub retry: Retry,
+    /// Safe mode rule.
+    pub safe_mode: SafeModeRule,
+    /// Observer rule.
+    pub observer: Observer,
+    /// `cmd=` of the audit line; empty where Hadoop writes none.
+    pub audit: &'static str,
+    /// Whether this name node does it.
+    pub implemented: bool,
+}
+
+macro_rules! operations {
+    ($($variant:ident $method:literal $category:ident $retry:ident $safe:ident $observer:ident $audit:literal $implemented:literal;)*) => {
+        /// Every operation of `ClientNamenodeProtocol`, in the order of its declaration.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
+        #[repr(u8)]
+        #[allow(missing_docs)] // the names are the protocol's
+        pub enum Operation { $($variant),* }
+        /// The table, indexed by [`Operation`].
+        pub const TABLE: &[Row] = &[$(Row {
+            operation: Operation::$variant, method: $method, category: Category::$category, retry: Retry::$retry,
+            safe_mode: SafeModeRule::$safe, observer: Observer::$observer, audit: $audit, implemented: $implemented,
+        }),*];
+    };
+}
+
+operations! {
+    GetBlockLocations "getBlockLocations" Read Idempotent Partly CoordinatedAccessTime "open" false;
+    GetServerDefaults "getServerDefaults" Read Idempotent Served Coordinated "" false;
+    Create "create" Write AtMostOnce Refused Never "create" false;
+    Append "append" Write AtMostOnce Refused Never "append" false;
+    SetReplication "setReplication" Write Idempotent Refused Never "setReplication" false;
+    SetStoragePolicy "setStoragePolicy" Write Idempotent Refused Never "setStoragePolicy" false;
+    UnsetStoragePolicy "unsetStoragePolicy" Write Idempotent Refused Never "unsetStoragePolicy" false;
+    GetStoragePolicy "getStoragePolicy" Read Idempotent Served Coordinated "" false;
+    GetStoragePolicies "getStoragePolicies" Read Idempotent Served Coordinated "getStoragePolicies" false;
+    SetPermission "setPermission" Write Idempotent Refused Never "setPermission" false;
+    SetOwner "setOwner" Write Idempotent Refused Never "setOwner" false;
+    AbandonBlock "abandonBlock" Write Idempotent Refused Never "" false;
+    AddBlock "addBlock" Write Idempotent Refused Never "" false;
+    GetAdditionalDatanode "getAdditionalDatanode" Write Idempotent Refused Never "" false;
+    Complete "complete" Write Idempotent Refused Never "" false;
+    ReportBadBlocks "reportBadBlocks" Write Idempotent Served Never "" false;
+    Concat "concat" Write AtMostOnce Refused Never "concat" false;
+    Truncate "truncate" Write Idempotent Refused Never "truncate" false;
+    Rename "rename" Write AtMostOnce Refused Never "rename" false;
+    Rename2 "rename2" Write AtMostOnce Refused Never "rename" false;
+    Delete "delete" Write AtMostOnce Refused Never "delete" false;
+    Mkdirs "mkdirs" Write Idempotent Refused Never "mkdirs" false;
+    GetListing "getListing" Read Idempotent Partly Coordinated "listStatus" false;
+    GetBatchedListing "getBatchedListing" Read Idempotent Partly Coordinated "listStatus" false;
+    RenewLease "renewLease" Write Idempotent Refused Never "" false;
+    RecoverLease "recoverLease" Write Idempotent Refused Never "recoverLease" false;
+    GetFsStats "getFsStats" Read Idempotent Served Plain "" false;
+    GetFsReplicatedBlockStats "getFsReplicatedBlockStats" Read Idempotent Served Plain "" false;
+    GetFsEcBlockGroupStats "getFsECBlockGroupStats" Read Idempotent Served Plain "" false;
+    GetDatanodeReport "getDatanodeReport" Unchecked Idempotent Served Plain "datanodeReport" false;
+    GetDatanodeStorageReport "getDatanodeStorageReport" Unchecked Idempotent Served Plain "getDatanodeStorageReport" false;
+    GetPreferredBlockSize "getPreferredBlockSize" Read Idempotent Served Coordinated "" false;
+    SetSafeMode "setSafeMode" Unchecked Idempotent Served Never "safemode" false;
+    SaveNamespace "saveNamespace" Unchecked AtMostOnce Required Never "saveNamespace" false;
+    RollEdits "rollEdits" Journal Idempotent Refused Never "rollEditLog" false;
+    RestoreFailedStorage "restoreFailedStorage" Unchecked Idempotent Served Never "restoreFailedStorage" false;
+    RefreshNodes "refreshNodes" Unchecked Idempotent Served Never "refreshNodes" false;
+    FinalizeUpgrade "finalizeUpgrade" Unchecked Idempotent Served Never "finalizeUpgrade" false;
+    UpgradeStatus "upgradeStatus" Unchecked Idempotent Served Never "" false;
+    RollingUpgrade "rollingUpgrade" Unchecked Idempotent Served Never "rollingUpgrade" false;
+    ListCorruptFileBlocks "listCorruptFileBlocks" Read Idempotent Served Coordinated "" false;
+    MetaSave "metaSave" Unchecked Idempotent Served Never "metaSave" false;
+    GetFileInfo "getFileInfo" Read Idempotent Partly Coordinated "getfileinfo" false;
+    GetLocatedFileInfo "getLocatedFileInfo" Read Idempotent Partly Coordinated "getfileinfo" false;
+    AddCacheDirective "addCacheDirective" Write AtMostOnce Refused Never "addCacheDirective" false;
+    ModifyCacheDirective "modifyCacheDirective" Write AtMostOnce Refused Never "modifyCacheDirective" false;
+    RemoveCacheDirective "removeCacheDirective" Write AtMostOnce Refused Never "removeCacheDirective" false;
+    ListCacheDirectives "listCacheDirectives" Read Idempotent Served Coordinated "listCacheDirectives" false;
+    AddCachePool "addCachePool" Write AtMostOnce Refused Never "addCachePool" false;
+    ModifyCachePool "modifyCachePool" Write AtMostOnce Refused Never "modifyCachePool" false;
+    RemoveCachePool "removeCachePool" Write AtMostOnce Refused Never "removeCachePool" false;
+    ListCachePools "listCachePools" Read Idempotent Served Coordinated "listCachePools" false;
+    GetFileLinkInfo "getFileLinkInfo" Read Idempotent Partly Coordinated "getfileinfo" false;
+    GetContentSummary "getContentSummary" Read Idempotent Served Coordinated "contentSummary" false;
+    SetQuota "setQuota" Write Idempotent Refused Never "setQuota" false;
+    Fsync "fsync" Write Idempotent Refused Never "fsync" false;
+    SetTimes "setTimes" Write Idempotent Refused Never "setTimes" false;
+    CreateSymlink "createSymlink" Write AtMostOnce Refused Never "createSymlink" false;
+    GetLinkTarget "getLinkTarget" Read Idempotent Served Coordinated "" false;
+    UpdateBlockForPipeline "updateBlockForPipeline" Write Idempotent Refused Never "" false;
+    UpdatePipeline "updatePipeline" Write AtMostOnce Refused Never "" false;
+    GetDelegationToken "getDelegationToken" Write Idempotent Refused Never "getDelegationToken" false;
+    RenewDelegationToken "renewDelegationToken" Write Idempotent Refused Never "renewDelegationToken" false;
+    CancelDelegationToken "cancelDelegationToken" Write Idempotent Refused Never "cancelDelegationToken" false;
+    SetBalancerBandwidth "setBalancerBandwidth" Unchecked Idempotent Served Never "setBalancerBandwidth" false;
+    GetDataEncryptionKey "getDataEncryptionKey" Unchecked Idempotent Served Coordinated "" false;
+    CreateSnapshot "createSnapshot" Write AtMostOnce Refused Never "createSnapshot" false;
+    RenameSnapshot "renameSnapshot" Write AtMostOnce Refused Never "renameSnapshot" false;
+    AllowSnapshot "allowSnapshot" Write Idempotent Refused Never "allowSnapshot" false;
+    DisallowSnapshot "disallowSnapshot" Write Idempotent Refused Never "disallowSnapshot" false;
+    GetSnapshottableDirListing "getSnapshottableDirListing" Read Idempotent Served Coordinated "listSnapshottableDirectory" false;
+    GetSnapshotListing "getSnapshotListing" Read Idempotent Served Coordinated "ListSnapshot" false;
+    DeleteSnapshot "deleteSnapshot" Write AtMostOnce Refused Never "deleteSnapshot" false;
+    GetSnapshotDiffReport "getSnapshotDiffReport" Read Idempotent Served Coordinated "computeSnapshotDiff" false;
+    GetSnapshotDiffReportListing "getSnapshotDiffReportListing" Read Idempotent Served Coordinated "computeSnapshotDiff" false;
+    IsFileClosed "isFileClosed" Read Idempotent Served Coordinated "isFileClosed" false;
+    ModifyAclEntries "modifyAclEntries" Write Idempotent Refused Never "modifyAclEntries" false;
+    RemoveAclEntries "removeAclEntries" Write Idempotent Refused Never "removeAclEntries" false;
+    RemoveDefaultAcl "removeDefaultAcl" Write Idempotent Refused Never "removeDefaultAcl" false;
+    RemoveAcl "removeAcl" Write Idempotent Refused Never "removeAcl" false;
+    SetAcl "setAcl" Write Idempotent Refused Never "setAcl" false;
+    GetAclStatus "getAclStatus" Read Idempotent Served Coordinated "getAclStatus" false;
+    SetXattr "setXAttr" Write AtMostOnce Refused Never "setXAttr" false;
+    GetXattrs "getXAttrs" Read Idempotent Served Coordinated "getXAttrs" false;
+    ListXattrs "listXAttrs" Read Idempotent Served Coordinated "listXAttrs" false;
+    RemoveXattr "removeXAttr" Write AtMostOnce Refused Never "removeXAttr" false;
+    CheckAccess "checkAccess" Read Idempotent Served Coordinated "checkAccess" false;
+    CreateEncryptionZone "createEncryptionZone" Write AtMostOnce Refused Never "createEncryptionZone" false;
+    ListEncryptionZones "listEncryptionZones" Read Idempotent Served Coordinated "listEncryptionZones" false;
+    ReencryptEncryptionZone "reencryptEncryptionZone" Write AtMostOnce Refused Never "reencryption" false;
+    ListReencryptionStatus "listReencryptionStatus" Read Idempotent Served Coordinated "listReencryptionStatus" false;
+    GetEzForPath "getEZForPath" Read Idempotent Served Coordinated "getEZForPath" false;
+    SetErasureCodingPolicy "setErasureCodingPolicy" Write AtMostOnce Refused Never "setErasureCodingPolicy" false;
+    UnsetErasureCodingPolicy "unsetErasureCodingPolicy" Write AtMostOnce Refused Never "unsetErasureCodingPolicy" false;
+    GetEcTopologyResultForPolicies "getECTopologyResultForPolicies" Unchecked Idempotent Served Plain "getECTopologyResultForPolicies" false;
+    GetCurrentEditLogTxid "getCurrentEditLogTxid" Read Idempotent Served Coordinated "" false;
+    GetEditsFromTxid "getEditsFromTxid" Read Idempotent Served Coordinated "" false;
+    GetErasureCodingPolicies "getErasureCodingPolicies" Read Idempotent Served Coordinated "getErasureCodingPolicies" false;
+    AddErasureCodingPolicies "addErasureCodingPolicies" Write AtMostOnce Refused Never "addErasureCodingPolicies" false;
+    RemoveErasureCodingPolicy "removeErasureCodingPolicy" Write AtMostOnce Refused Never "removeErasureCodingPolicy" false;
+    EnableErasureCodingPolicy "enableErasureCodingPolicy" Write AtMostOnce Refused Never "enableErasureCodingPolicy" false;
+    DisableErasureCodingPolicy "disableErasureCodingPolicy" Write AtMostOnce Refused Never "disableErasureCodingPolicy" false;
+    GetErasureCodingPolicy "getErasureCodingPolicy" Read Idempotent Served Coordinated "getErasureCodingPolicy" false;
+    GetErasureCodingCodecs "getErasureCodingCodecs" Read Idempotent Served Coordinated "getErasureCodingCodecs" false;
+    GetQuotaUsage "getQuotaUsage" Read Idempotent Served ActiveOnly "quotaUsage" false;
+    ListOpenFiles "listOpenFiles" Read Idempotent Served Coordinated "listOpenFiles" false;
+    Msync "msync" Write Idempotent Served ActiveOnly "" false;
+    SatisfyStoragePolicy "satisfyStoragePolicy" Write AtMostOnce Refused Never "satisfyStoragePolicy" false;
+    GetHaServiceState "getHAServiceState" Unchecked Idempotent Served Plain "" false;
+    GetSlowDatanodeReport "getSlowDatanodeReport" Unchecked Idempotent Served Plain "slowDataNodesReport" false;
+    GetEnclosingRoot "getEnclosingRoot" Read Idempotent Served Coordinated "getEZForPath" false;
+}
+
+impl Operation {
+    /// The operation's row.
+    pub fn row(self) -> &'static Row {
+        &TABLE[self as usize]
+    }
+    /// The operation of a method name.
+    pub fn of_method(method: &str) -> Option<Operation> {
+        TABLE.iter().find(|row| row.method == method).map(|row| row.operation)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_indexed_by_their_operation() {
+        for (i, row) in TABLE.iter().enumerate() {
+            assert_eq!(row.operation as usize, i);
+            assert_eq!(Operation::of_method(row.method), Some(row.operation));
+        }
+    }
+
+    #[test]
+    fn every_method_of_the_protocol_once() {
+        // ClientNamenodeProtocol has 111 methods, 29 of them at-most-once.
+        assert_eq!(TABLE.len(), 111);
+        assert_eq!(TABLE.iter().filter(|r| r.retry == Retry::AtMostOnce).count(), 29);
+        assert_eq!(
+            TABLE
+                .iter()
+                .filter(|r| matches!(r.observer, Observer::Coordinated | Observer::CoordinatedAccessTime))
+                .count(),
+            35
+        );
+    }
+}
