@@ -1,1 +1,88 @@
-//! Purpose: (see src/ARCHITECTURE.md)
+//! Purpose: the conductor: one lock around the state, one order of edit records, one fence before anything leaves; and the periodic work.
+//! Called by: server, ha, the binary's node assembly.
+//! Calls: ops (what an operation does), state, storage (journal, image), os (clocks).
+//! Never: knows a message format or a configuration key; hands out a guard of the state lock; holds the lock over an await.
+//! Invariants: the order of records in the journal is the order of their application; no reply of a write call, no refusal of one and no
+//! DataNode command is returned before the highest transaction assigned when it was decided is durable.
+
+mod gate;
+mod lock;
+mod turn;
+
+pub use gate::{Gate, HaState};
+pub use lock::{HOLD_BUCKETS_MICROS, HoldTimes, StateLock};
+pub use turn::Decided;
+
+use ops::table::Operation;
+use os::clock::Clock;
+use parking_lot::RwLock;
+use state::{Effect, Effects, State};
+use std::sync::Arc;
+use storage::journal::Journal;
+use tokio::sync::Notify;
+use vocab::time::Now;
+use vocab::{Policy, Refusal};
+
+/// The running name node, below its protocols. Shared by all services.
+#[derive(Debug)]
+pub struct Engine {
+    state: StateLock<State>,
+    journal: Journal,
+    gate: Gate,
+    settings: RwLock<(Arc<ops::Settings>, Arc<Policy>)>,
+    clock: Arc<dyn Clock>,
+    reclaim: Notify,
+}
+
+impl Engine {
+    /// Takes over a loaded state and its open journal.
+    pub fn new(state: State, journal: Journal, settings: ops::Settings, policy: Policy, clock: Arc<dyn Clock>, ha: HaState) -> Engine {
+        Engine {
+            state: StateLock::new(state),
+            journal,
+            gate: Gate::new(ha),
+            settings: RwLock::new((Arc::new(settings), Arc::new(policy))),
+            clock,
+            reclaim: Notify::new(),
+        }
+    }
+
+    /// Whether an operation may pass in the present role.
+    ///
+    /// # Errors
+    /// [`Refusal::Standby`].
+    pub fn pass(&self, operation: Operation) -> Result<(), Refusal> {
+        self.gate.pass(operation.row().category)
+    }
+
+    /// The role gate.
+    pub fn gate(&self) -> &Gate {
+        &self.gate
+    }
+    /// The account of lock holds; the state itself is reached by views and turns only.
+    pub fn lock(&self) -> &StateLock<State> {
+        &self.state
+    }
+    /// The journal.
+    pub fn journal(&self) -> &Journal {
+        &self.journal
+    }
+    /// Both clocks.
+    pub fn now(&self) -> Now {
+        self.clock.now()
+    }
+    /// Settings as they are now; a call keeps what it began with.
+    pub fn settings(&self) -> (Arc<ops::Settings>, Arc<Policy>) {
+        self.settings.read().clone()
+    }
+
+    /// Acts on what followed from a hold.
+    fn follow(&self, effects: &Effects) {
+        for effect in &effects.items {
+            match effect {
+                Effect::Reclaim => self.reclaim.notify_one(),
+                Effect::Segment { .. } | Effect::LeaseReassigned(_) | Effect::Tokens | Effect::RollingUpgrade { .. } => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Calls that may change state: prepare, decide under the lock, wait at the fence.
+
+use crate::Engine;
+use edit::Record;
+use ops::context::{Log, Turn, View, Write};
+use state::{Effects, Mode, State};
+use storage::journal::Journal;
+use vocab::time::Now;
+use vocab::{Caller, Policy, Refusal, Txid};
+
+/// The journal as the operations see it: somewhere to append.
+struct JournalLog<'a>(&'a Journal);
+
+impl Log for JournalLog<'_> {
+    fn append(&mut self, record: &Record<'_>) -> Txid {
+        self.0.append(record)
+    }
+    fn append_lazy(&mut self, record: &Record<'_>) -> Txid {
+        self.0.append_lazy(record)
+    }
+}
+
+/// A value that was decided, and the transaction that must be durable before anybody may see it.
+#[derive(Debug)]
+pub struct Decided<R> {
+    /// The answer.
+    pub answer: R,
+    /// The highest transaction assigned when the answer was decided.
+    pub rests_on: Txid,
+}
+
+impl Engine {
+    /// Runs an operation of the table: role gate, prepare, run, fence. Refusals wait at the fence too: they may rest on what another call
+    /// has just logged.
+    ///
+    /// # Errors
+    /// The operation's refusal.
+    pub async fn write<W: Write>(&self, operation: &W, caller: &Caller) -> Result<W::Reply, Refusal> {
+        self.pass(W::OPERATION)?;
+        let decided = self.decide(operation, caller);
+        self.fence(decided).await
+    }
+
+    /// As [`Engine::write`], without waiting: for callers that answer later.
+    fn decide<W: Write>(&self, operation: &W, caller: &Caller) -> Decided<Result<W::Reply, Refusal>> {
+        let name = W::OPERATION.row().method;
+        let prepared = match self.view(name, caller, |view| operation.prepare(view)) {
+            Ok(prepared) => prepared,
+            Err(refusal) => return Decided { answer: Err(refusal), rests_on: self.journal().last() },
+        };
+        self.turn(name, caller, |turn| operation.run(turn, prepared))
+    }
+
+    /// Runs `f` under the write hold with a turn of its own. `name` is for the account of holds.
+    pub fn turn<R>(&self, name: &'static str, caller: &Caller, f: impl FnOnce(&mut Turn<'_>) -> R) -> Decided<R> {
+        let (settings, policy) = self.settings();
+        let now = self.now();
+        let mut effects = Effects::new(Mode::Live);
+        let decided = self.lock().write(name, |state| {
+            let mut log = JournalLog(self.journal());
+            let mut turn = Turn::new(state, &mut log, &settings, &policy, now, caller, &mut effects);
+            let answer = f(&mut turn);
+            Decided { answer, rests_on: self.journal().last() }
+        });
+        self.follow(&effects);
+        decided
+    }
+
+    /// Runs `f` under a read hold.
+    pub fn view<R>(&self, name: &'static str, caller: &Caller, f: impl FnOnce(&View<'_>) -> R) -> R {
+        let (settings, policy) = self.settings();
+        let now = self.now();
+        self.lock().read(name, |state| f(&view(state, &settings, &policy, now, caller)))
+    }
+
+    /// Waits until what the answer rests on is durable, then gives it out. If the journals fail for good the process ends before this returns.
+    pub async fn fence<R>(&self, decided: Decided<R>) -> R {
+        if self.journal().watermark().wait(decided.rests_on).await.is_err() {
+            // the failed journals end the process; an answer that rests on a lost record must not leave before that
+            std::future::pending::<()>().await;
+        }
+        decided.answer
+    }
+}
+
+fn view<'a>(
+    state: &'a State,
+    settings: &'a ops::Settings,
+    policy: &'a Policy,
+    now: Now,
+    caller: &'a Caller,
+) -> View<'a> {
+    View { state, settings, policy, now, caller }
+}

@@ -1,0 +1,18 @@
+//! Purpose: fsimage files: format, load into a state, save from a state, digest and choice of the newest copy.
+//! Called by: the binary's node assembly (start), engine (saveNamespace), storage (format).
+//! Calls: state and namespace (build and walk), edit's neighbours in vocab, hadoop-proto (wire cursor), os (files).
+//! Never: drops what it does not understand: an unknown section, codec or feature is refused by name before anything is written.
+//! Invariants: a state is returned only after the digest of the whole file was compared; a file gets its final name only after its content
+//! and digest are durable.
+
+mod digest;
+mod inode;
+mod load;
+mod save;
+mod strings;
+mod summary;
+
+pub use digest::{Digest, read_digest_file};
+pub use load::{Loaded, load};
+pub use save::{SaveContext, encode, save_to_directory};
+pub use summary::{ImageError, MAGIC, Section, SectionName, Summary};
