@@ -123,7 +123,15 @@ pub enum Record<'a> {
     /// 2
     Delete { path: Bytes<'a>, time: TimeMs, rpc: Option<RpcIds> },
     /// 3
-    Mkdir { inode_id: InodeId, path: Bytes<'a>, mtime: TimeMs, atime: TimeMs, permission: Permission<'a>, acl: Vec<AclEntry>, xattrs: Vec<Xattr> },
+    Mkdir {
+        inode_id: InodeId,
+        path: Bytes<'a>,
+        mtime: TimeMs,
+        atime: TimeMs,
+        permission: Permission<'a>,
+        acl: Vec<AclEntry>,
+        xattrs: Vec<Xattr>,
+    },
     /// 4
     SetReplication { path: Bytes<'a>, replication: u16 },
     /// 7
@@ -145,7 +153,15 @@ pub enum Record<'a> {
     /// 16
     Concat { target: Bytes<'a>, sources: Vec<Bytes<'a>>, time: TimeMs, rpc: Option<RpcIds> },
     /// 17
-    Symlink { inode_id: InodeId, path: Bytes<'a>, target: Bytes<'a>, mtime: TimeMs, atime: TimeMs, permission: Permission<'a>, rpc: Option<RpcIds> },
+    Symlink {
+        inode_id: InodeId,
+        path: Bytes<'a>,
+        target: Bytes<'a>,
+        mtime: TimeMs,
+        atime: TimeMs,
+        permission: Permission<'a>,
+        rpc: Option<RpcIds>,
+    },
     /// 18
     GetDelegationToken { token: Token<'a>, expiry: TimeMs },
     /// 19
@@ -203,13 +219,27 @@ pub enum Record<'a> {
     /// 45: 0 = unset
     SetStoragePolicy { path: Bytes<'a>, policy: u8 },
     /// 46
-    Truncate { path: Bytes<'a>, client_name: Text<'a>, client_machine: Text<'a>, new_length: u64, time: TimeMs, block: Option<Block> },
+    Truncate {
+        path: Bytes<'a>,
+        client_name: Text<'a>,
+        client_machine: Text<'a>,
+        new_length: u64,
+        time: TimeMs,
+        block: Option<Block>,
+    },
     /// 47
     Append { path: Bytes<'a>, client_name: Text<'a>, client_machine: Text<'a>, new_block: bool, rpc: Option<RpcIds> },
     /// 48
     SetQuotaByKind { path: Bytes<'a>, kind: StorageKind, quota: i64 },
     /// 49
-    AddErasureCodingPolicy { codec: Text<'a>, data_units: u8, parity_units: u8, cell_size: u32, options: Vec<(Text<'a>, Text<'a>)>, rpc: Option<RpcIds> },
+    AddErasureCodingPolicy {
+        codec: Text<'a>,
+        data_units: u8,
+        parity_units: u8,
+        cell_size: u32,
+        options: Vec<(Text<'a>, Text<'a>)>,
+        rpc: Option<RpcIds>,
+    },
     /// 50
     EnableErasureCodingPolicy { name: Text<'a>, rpc: Option<RpcIds> },
     /// 51
