@@ -8,6 +8,7 @@ mod shapes;
 
 use prost::Message;
 use prost_build::Config;
+use prost_types::DescriptorProto;
 use std::{env, fs, path::PathBuf};
 
 fn main() {
@@ -27,10 +28,17 @@ fn main() {
     write("descriptors.bin", &set.encode_to_vec());
     write("services.rs", services::generate(&set).as_bytes());
     write("shapes.rs", shapes::generate(&set).as_bytes());
+    // Required fields among the deprecated ones must still be filled in: no lint for them in the code.
+    set.file.iter_mut().flat_map(|f| &mut f.message_type).for_each(allow_deprecated);
     Config::new()
         .bytes(["."])
         .btree_map(["."])
         .include_file("packages.rs")
         .compile_fds(set)
         .unwrap_or_else(|e| panic!("{e}"));
+}
+
+fn allow_deprecated(message: &mut DescriptorProto) {
+    message.field.iter_mut().filter_map(|f| f.options.as_mut()).for_each(|o| o.deprecated = None);
+    message.nested_type.iter_mut().for_each(allow_deprecated);
 }

@@ -4,8 +4,11 @@
 //! Never: gives a message a meaning, does I/O, keeps state between calls.
 //! Invariants: every decoder is total: any bytes give a value or an error, never a panic.
 
+pub mod frame;
+pub mod packed_blocks;
 pub mod services;
 pub mod shape;
+pub mod view;
 pub mod wire;
 
 /// Encoded `FileDescriptorSet` of the whole schema, for reflection and for tests.
