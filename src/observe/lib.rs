@@ -1,1 +1,9 @@
-//! Purpose: (see src/ARCHITECTURE.md)
+//! Purpose: what the outside learns about the inside: remote exceptions (Java class, text and code of each refusal), counters, start-up progress.
+//! Called by: rpc, storage, engine, ha, server, the binary.
+//! Calls: vocab, hadoop-proto (numbers of error codes).
+//! Never: decides anything; blocks; holds a lock while formatting; knows a method, a port or a file format.
+//! Invariants: every Java class name that leaves the process is spelled in `remote_exception` and nowhere else.
+
+pub mod remote_exception;
+
+pub use remote_exception::{ErrorCode, RemoteException};

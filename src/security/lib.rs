@@ -1,1 +1,65 @@
-//! Purpose: (see src/ARCHITECTURE.md)
+//! Purpose: who somebody is: short names, groups, who may act for whom, and the byte steps of authentication.
+//! Called by: rpc, server (service and http), the binary.
+//! Calls: vocab; the `id` command.
+//! Never: knows a protocol, a method or a file of the name space; runs a command or waits while it holds a lock.
+//! Invariants: a lookup under way is shared by all who ask for the same user; a failed one is remembered as such.
+
+pub mod groups;
+pub mod names;
+pub mod proxy;
+pub mod sasl;
+
+use groups::Groups;
+use names::NameRules;
+use parking_lot::RwLock;
+use proxy::ProxyRules;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+/// Why somebody is not let in; the text is what the client gets.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Unauthorized(pub String);
+
+/// A user as a connection claims or proved it, checked.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct User {
+    /// Short name of the user whose rights count.
+    pub name: Arc<str>,
+    /// Short name of the user who acts for it.
+    pub real: Option<Arc<str>>,
+}
+
+/// All that is known about users: one value for the process, shared by its ports.
+#[derive(Debug)]
+pub struct Users {
+    names: NameRules,
+    groups: Groups,
+    proxy: RwLock<Arc<ProxyRules>>,
+}
+
+impl Users {
+    /// From the parts that the configuration describes.
+    pub fn new(names: NameRules, groups: Groups, proxy: ProxyRules) -> Users {
+        Users { names, groups, proxy: RwLock::new(Arc::new(proxy)) }
+    }
+    /// Group lookups.
+    pub fn groups(&self) -> &Groups {
+        &self.groups
+    }
+    /// Puts new proxy rules in force (`refreshSuperUserGroupsConfiguration`); they count for connections made from now on.
+    pub fn set_proxy_rules(&self, rules: ProxyRules) {
+        *self.proxy.write() = Arc::new(rules);
+    }
+    /// Shortens the names and checks that `real` may act for `effective` from `address`.
+    pub async fn authorize(&self, effective: &str, real: Option<&str>, address: IpAddr) -> Result<User, Unauthorized> {
+        let name = self.names.short(effective)?;
+        let Some(real) = real.filter(|r| !r.is_empty()) else {
+            return Ok(User { name: name.into(), real: None });
+        };
+        let real = self.names.short(real)?;
+        let rules = self.proxy.read().clone();
+        let groups = if rules.needs_groups(real) { self.groups.of(name).await.groups } else { Arc::default() };
+        rules.authorize(real, name, &groups, address)?;
+        Ok(User { name: name.into(), real: Some(real.into()) })
+    }
+}

@@ -1,0 +1,440 @@
+//! One connection: reads frames, starts calls, writes answers.
+//!
+//! States: header -> (negotiation ->) context -> open. A fault of the protocol is answered once and closes the connection after the answer is out.
+
+use crate::call::{Call, CallerContext, ClientId, ErrorCode, RemoteException, Reply, RequestHeader, Service};
+use crate::calls::Calls;
+use crate::handshake::{self, Handshake};
+use crate::header::{self, Malformed, RawHeader, RawNames};
+use crate::negotiation::Negotiation;
+use crate::reply::{self, ReplyIds};
+use crate::server::{Entry, Port};
+use bytes::{Buf, Bytes, BytesMut};
+use hadoop_proto::common::rpc_request_header_proto::OperationProto;
+use hadoop_proto::common::{IpcConnectionContextProto, RpcKindProto, RpcSaslProto};
+use prost::Message;
+use security::User;
+use security::groups::UserGroups;
+use std::future::{Future, poll_fn};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::Poll;
+use std::time::Instant;
+use tokio::io::AsyncReadExt;
+use tokio::net::TcpStream;
+use tokio::net::tcp::{ReadHalf, WriteHalf};
+use tokio::time::sleep_until;
+use vocab::{AuthenticationMethod, Caller, RpcIds};
+
+const CALL_CONTEXT: i32 = -3;
+const CALL_PING: i32 = -4;
+const CALL_SASL: i32 = -33;
+/// Least room for a read.
+const READ_BYTES: usize = 4 << 10;
+/// A frame's announced length is believed in steps of this size, doubling with what really came.
+const TRUST_BYTES: usize = 64 << 10;
+/// Buffers beyond this are given back when empty.
+const KEEP_BYTES: usize = 256 << 10;
+/// Answers are written out at the latest when this much has gathered; while a peer leaves so much unread, nothing more is taken from it.
+const FLUSH_BYTES: usize = 64 << 10;
+
+/// Serves a connection to its end. Calls that are under way when it closes are finished, their answers dropped: a call is never left half done.
+pub(crate) async fn run<S: Service>(port: Arc<Port<S>>, entry: Arc<Entry>, mut stream: TcpStream, peer: SocketAddr) {
+    let mut calls = Calls::new();
+    let service = &port.service;
+    let serve = |call: Call<S::Method>| {
+        let ids = ReplyIds { call_id: call.header.call_id, client_id: call.header.client_id, retry: call.header.retry };
+        let answer = service.call(call);
+        async move { (ids, answer.await) }
+    };
+    let mut connection = Connection::new(&port, &entry, peer);
+    if let Err(error) = connection.exchange(&mut stream, &mut calls, serve).await {
+        tracing::debug!(port = port.name, %peer, %error, "connection closed");
+    }
+    drop(connection);
+    drop(stream);
+    while calls.next().await.is_some() {
+        port.leave(&entry);
+    }
+}
+
+/// What to do next with the input.
+enum Step<M> {
+    /// Wait for more bytes.
+    Starved,
+    /// Something was done; look again.
+    Again,
+    /// A call to start.
+    Call(Call<M>),
+    /// Who calls must be found out before anything else is read.
+    Identify { user: IpcConnectionContextProto },
+    /// The groups of the caller are out of date; ask again, then look at the same input again.
+    Regroup,
+}
+
+/// Who calls, as long as the connection lasts.
+struct Identity {
+    user: User,
+    groups: UserGroups,
+}
+
+struct Connection<'a, S: Service> {
+    port: &'a Port<S>,
+    entry: &'a Entry,
+    peer: SocketAddr,
+    input: BytesMut,
+    output: BytesMut,
+    greeted: bool,
+    negotiation: Negotiation,
+    identity: Option<Identity>,
+    /// When the bytes at hand were read.
+    received: Instant,
+    closing: bool,
+}
+
+impl<'a, S: Service> Connection<'a, S> {
+    fn new(port: &'a Port<S>, entry: &'a Entry, peer: SocketAddr) -> Connection<'a, S> {
+        Connection {
+            port,
+            entry,
+            peer,
+            input: BytesMut::new(),
+            output: BytesMut::new(),
+            greeted: false,
+            negotiation: Negotiation::NotAsked,
+            identity: None,
+            received: Instant::now(),
+            closing: false,
+        }
+    }
+
+    /// Reads, serves and writes until the peer or a fault ends it.
+    async fn exchange<F: Future<Output = (ReplyIds, Reply)>>(
+        &mut self,
+        stream: &mut TcpStream,
+        calls: &mut Calls<F>,
+        serve: impl Fn(Call<S::Method>) -> F,
+    ) -> std::io::Result<()> {
+        let (mut reader, writer) = stream.split();
+        loop {
+            let starved = self.take_frames(calls, &serve).await;
+            self.collect(calls).await;
+            self.flush(&writer)?;
+            if self.closing && self.output.is_empty() {
+                return Ok(());
+            }
+            if !self.wait(&mut reader, &writer, calls, starved).await? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Starts the calls that are in the input, as far as the limits allow. True if more bytes are needed to go on.
+    async fn take_frames<F: Future<Output = (ReplyIds, Reply)>>(
+        &mut self,
+        calls: &mut Calls<F>,
+        serve: impl Fn(Call<S::Method>) -> F,
+    ) -> bool {
+        while !self.closing && self.output.len() < FLUSH_BYTES && self.has_room(calls.parked()) {
+            match self.step() {
+                Ok(Step::Starved) => return true,
+                Ok(Step::Again) => {}
+                Ok(Step::Call(call)) => match calls.start(serve(call)) {
+                    Some((ids, answer)) => self.answer(&ids, answer),
+                    None => self.port.enter(self.entry),
+                },
+                Ok(Step::Identify { user }) => {
+                    if let Err(error) = self.identify(user).await {
+                        self.fail(&ReplyIds::of_connection(CALL_CONTEXT, -1), error);
+                    }
+                }
+                Ok(Step::Regroup) => {
+                    if let Some(identity) = &mut self.identity {
+                        identity.groups = self.port.users.groups().of(&identity.user.name).await;
+                    }
+                }
+                Err((ids, error)) => self.fail(&ids, error),
+            }
+        }
+        false
+    }
+
+    fn has_room(&self, parked: usize) -> bool {
+        parked < self.port.settings.in_flight_max && self.port.has_room()
+    }
+
+    /// Answers of parked calls that are done by now.
+    async fn collect<F: Future<Output = (ReplyIds, Reply)>>(&mut self, calls: &mut Calls<F>) {
+        while calls.parked() > 0 && self.output.len() < FLUSH_BYTES {
+            let done = poll_fn(|cx| Poll::Ready(calls.poll_next(cx))).await;
+            let Poll::Ready(Some((ids, answer))) = done else { return };
+            self.port.leave(self.entry);
+            self.answer(&ids, answer);
+        }
+    }
+
+    /// Writes what the socket takes.
+    fn flush(&mut self, writer: &WriteHalf<'_>) -> std::io::Result<()> {
+        while !self.output.is_empty() {
+            match writer.try_write(&self.output) {
+                Ok(0) => return Err(std::io::ErrorKind::WriteZero.into()),
+                Ok(n) => {
+                    self.port.counters.sent_bytes.fetch_add(n as u64, Ordering::Relaxed);
+                    self.output.advance(n);
+                }
+                Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => return Ok(()),
+                Err(e) => return Err(e),
+            }
+        }
+        if self.output.capacity() > KEEP_BYTES {
+            self.output = BytesMut::new();
+        } else {
+            self.output.clear();
+        }
+        Ok(())
+    }
+
+    /// Waits for whatever comes first: bytes, room to write, a finished call, room for more calls. False at the end of the connection.
+    async fn wait<F: Future<Output = (ReplyIds, Reply)>>(
+        &mut self,
+        reader: &mut ReadHalf<'_>,
+        writer: &WriteHalf<'_>,
+        calls: &mut Calls<F>,
+        starved: bool,
+    ) -> std::io::Result<bool> {
+        let writing = !self.output.is_empty();
+        let full = !starved && !self.closing && !writing && !self.has_room(calls.parked());
+        if !starved && !self.closing && !writing && !full {
+            return Ok(true);
+        }
+        let stalled = tokio::time::Instant::now() + self.port.settings.stall;
+        if starved {
+            self.make_room();
+        }
+        tokio::select! {
+            biased;
+            _ = self.entry.closed() => Ok(false),
+            ready = writer.writable(), if writing => ready.map(|()| true),
+            _ = sleep_until(stalled), if writing => Err(std::io::Error::new(std::io::ErrorKind::TimedOut, "the peer does not read its answers")),
+            Some((ids, answer)) = calls.next(), if calls.parked() > 0 && self.output.len() < FLUSH_BYTES => {
+                self.port.leave(self.entry);
+                self.answer(&ids, answer);
+                Ok(true)
+            }
+            _ = self.port.room(), if full => Ok(true),
+            read = reader.read_buf(&mut self.input), if starved && self.output.len() < FLUSH_BYTES => {
+                let n = read?;
+                self.received = Instant::now();
+                self.entry.touch(self.received, self.port.started);
+                self.port.counters.received_bytes.fetch_add(n as u64, Ordering::Relaxed);
+                Ok(n > 0)
+            }
+        }
+    }
+
+    /// Room for the next read: a little for small frames, what a large one announced as far as it is credible.
+    fn make_room(&mut self) {
+        if self.input.is_empty() && self.input.capacity() > KEEP_BYTES {
+            self.input = BytesMut::new();
+        }
+        let have = self.input.len();
+        let announced = match self.input.first_chunk::<4>() {
+            Some(&length) if self.greeted => 4 + u32::from_be_bytes(length) as usize,
+            _ => 0,
+        };
+        self.input.reserve(announced.saturating_sub(have).min(have.max(TRUST_BYTES)).max(READ_BYTES));
+    }
+
+    fn answer(&mut self, ids: &ReplyIds, answer: Reply) {
+        let state_id = self.port.service.state_id();
+        self.port.counters.calls.fetch_add(1, Ordering::Relaxed);
+        match answer {
+            Reply::Message(message) => reply::success(&mut self.output, ids, state_id, &message),
+            Reply::Error(error) => {
+                reply::error(&mut self.output, ids, state_id, &error);
+                self.closing |= error.is_fatal();
+            }
+        }
+    }
+
+    fn fail(&mut self, ids: &ReplyIds, error: RemoteException) {
+        tracing::debug!(port = self.port.name, peer = %self.peer, class = %error.class, text = %error.message, "refused");
+        reply::error(&mut self.output, ids, None, &error);
+        self.closing |= error.is_fatal();
+    }
+
+    /// One step through the input.
+    fn step(&mut self) -> Result<Step<S::Method>, (ReplyIds, RemoteException)> {
+        if !self.greeted {
+            return Ok(match handshake::read(&mut self.input, &mut self.output) {
+                Handshake::Incomplete => Step::Starved,
+                Handshake::Welcome { sasl } => {
+                    self.greeted = true;
+                    self.negotiation = if sasl { Negotiation::Asked } else { Negotiation::NotAsked };
+                    Step::Again
+                }
+                Handshake::Refused => {
+                    self.closing = true;
+                    Step::Again
+                }
+            });
+        }
+        let Some(&length) = self.input.first_chunk::<4>() else { return Ok(Step::Starved) };
+        let length = u32::from_be_bytes(length) as usize;
+        if length > self.port.settings.request_bytes_max {
+            tracing::warn!(port = self.port.name, peer = %self.peer, length, "request longer than ipc.maximum.data.length");
+            self.closing = true;
+            return Ok(Step::Again);
+        }
+        if self.input.len() < 4 + length {
+            return Ok(Step::Starved);
+        }
+        if self.identity.as_ref().is_some_and(|i| !self.port.users.groups().is_current(&i.groups, self.received)) {
+            return Ok(Step::Regroup);
+        }
+        self.input.advance(4);
+        let frame = self.input.split_to(length).freeze();
+        self.packet(&frame)
+    }
+
+    /// A whole packet: a call, or a message about the connection.
+    fn packet(&mut self, frame: &Bytes) -> Result<Step<S::Method>, (ReplyIds, RemoteException)> {
+        let mut rest = &frame[..];
+        let header =
+            RawHeader::read(&mut rest).map_err(|e| (ReplyIds::NONE, undecodable("RpcRequestHeaderProto", e)))?;
+        let about = ReplyIds::of_connection(header.call_id, header.retry);
+        check(&header).map_err(|e| (about, e))?;
+        if header.call_id < 0 {
+            return self.out_of_band(&header, rest).map_err(|e| (about, e));
+        }
+        if self.identity.is_none() {
+            let text = "Connection context not established";
+            return Err((about, RemoteException::fatal(ErrorCode::FatalInvalidRpcHeader, text)));
+        }
+        self.call(frame, &header, rest)
+    }
+
+    fn out_of_band(&mut self, header: &RawHeader<'_>, mut rest: &[u8]) -> Result<Step<S::Method>, RemoteException> {
+        let invalid = |text: &str| RemoteException::fatal(ErrorCode::FatalInvalidRpcHeader, text);
+        match header.call_id {
+            CALL_PING => Ok(Step::Again),
+            CALL_CONTEXT if self.negotiation == Negotiation::Asked => {
+                Err(invalid("Connection header sent during SASL negotiation"))
+            }
+            CALL_CONTEXT if self.identity.is_some() => Err(invalid("Connection context already processed")),
+            CALL_CONTEXT => {
+                let context = header::delimited(&mut rest).map_err(|e| undecodable("IpcConnectionContextProto", e))?;
+                let user = IpcConnectionContextProto::decode(context)
+                    .map_err(|e| undecodable("IpcConnectionContextProto", e))?;
+                Ok(Step::Identify { user })
+            }
+            CALL_SASL => {
+                let message = header::delimited(&mut rest).map_err(|e| undecodable("RpcSaslProto", e))?;
+                let message = RpcSaslProto::decode(message).map_err(|e| undecodable("RpcSaslProto", e))?;
+                if let Some(answer) = self.negotiation.step(&message)? {
+                    let ids = ReplyIds::of_connection(CALL_SASL, -1);
+                    reply::success(&mut self.output, &ids, None, &answer.encode_to_vec());
+                }
+                Ok(Step::Again)
+            }
+            other => Err(invalid(&format!("Unknown out of band call #{other}"))),
+        }
+    }
+
+    /// Finds the method and makes the call; a method or protocol that does not exist is the fault of that call alone.
+    fn call(
+        &mut self,
+        frame: &Bytes,
+        header: &RawHeader<'_>,
+        mut rest: &[u8],
+    ) -> Result<Step<S::Method>, (ReplyIds, RemoteException)> {
+        let client_id = ClientId::new(header.client_id).ok_or_else(|| {
+            let text = format!("Invalid clientId - length is {} expected length 16", header.client_id.len());
+            (
+                ReplyIds::of_connection(header.call_id, header.retry),
+                RemoteException::fatal(ErrorCode::FatalInvalidRpcHeader, text),
+            )
+        })?;
+        let ids = ReplyIds { call_id: header.call_id, client_id, retry: header.retry };
+        let bad = |e: Malformed| (ids, RemoteException::bad_request(e.to_string()));
+        let names = RawNames::read(&mut rest).map_err(bad)?;
+        let protocol = String::from_utf8_lossy(names.protocol);
+        let method = String::from_utf8_lossy(names.method);
+        let method = self.port.service.find(&protocol, names.version, &method).map_err(|e| (ids, e))?;
+        let body = header::body(frame, rest).map_err(bad)?;
+        let context = self.caller_context(header).map_err(bad)?;
+        let caller = self.caller(&ids, context.as_ref());
+        let header = RequestHeader {
+            call_id: header.call_id,
+            client_id,
+            retry: header.retry,
+            state_id: header.state_id,
+            caller_context: context,
+        };
+        Ok(Step::Call(Call { method, client_version: names.version, header, caller, body, received: self.received }))
+    }
+
+    fn caller_context(&self, header: &RawHeader<'_>) -> Result<Option<CallerContext>, Malformed> {
+        let Some(message) = header.caller_context.filter(|_| self.port.settings.caller_context) else {
+            return Ok(None);
+        };
+        let (context, signature) = header::caller_context(message)?;
+        Ok(Some(CallerContext {
+            context: String::from_utf8_lossy(context).into(),
+            signature: signature.map(Bytes::copy_from_slice),
+        }))
+    }
+
+    fn caller(&self, ids: &ReplyIds, context: Option<&CallerContext>) -> Caller {
+        let identity = self.identity.as_ref().expect("calls come after the context");
+        Caller {
+            user: identity.user.name.clone(),
+            real_user: identity.user.real.clone(),
+            groups: identity.groups.groups.clone(),
+            method: if identity.user.real.is_some() {
+                AuthenticationMethod::Proxy
+            } else {
+                AuthenticationMethod::Simple
+            },
+            address: self.peer,
+            rpc_ids: ids.client_id.uuid().map(|client_id| RpcIds { client_id, call_id: ids.call_id }),
+            retry: ids.retry,
+            context: context.map(|c| c.context.clone()),
+        }
+    }
+
+    /// Makes the connection context the caller of all calls to come.
+    async fn identify(&mut self, context: IpcConnectionContextProto) -> Result<(), RemoteException> {
+        let info = context.user_info.unwrap_or_default();
+        let users = &self.port.users;
+        let user = users
+            .authorize(info.effective_user.as_deref().unwrap_or(""), info.real_user.as_deref(), self.peer.ip())
+            .await
+            .map_err(|e| RemoteException::unauthorized(e.0))?;
+        let groups = users.groups().of(&user.name).await;
+        self.identity = Some(Identity { user, groups });
+        Ok(())
+    }
+}
+
+/// Faults of a header that end the connection.
+fn check(header: &RawHeader<'_>) -> Result<(), RemoteException> {
+    let invalid = |text: String| Err(RemoteException::fatal(ErrorCode::FatalInvalidRpcHeader, text));
+    match (header.operation, header.kind) {
+        (None, _) => invalid(" IPC Server: No rpc op in rpcRequestHeader".into()),
+        (Some(OperationProto::RpcFinalPacket), None) => invalid(" IPC Server: No rpc kind in rpcRequestHeader".into()),
+        (Some(OperationProto::RpcFinalPacket), Some(RpcKindProto::RpcProtocolBuffer)) => Ok(()),
+        (Some(OperationProto::RpcFinalPacket), Some(_)) if header.call_id < 0 => Ok(()),
+        (Some(OperationProto::RpcFinalPacket), Some(kind)) => {
+            invalid(format!("Unknown rpc kind in rpc header{}", kind.as_str_name()))
+        }
+        (Some(other), _) => {
+            invalid(format!("IPC Server does not implement rpc header operation{}", other.as_str_name()))
+        }
+    }
+}
+
+fn undecodable(what: &str, error: impl std::fmt::Display) -> RemoteException {
+    RemoteException::fatal(ErrorCode::FatalDeserializingRequest, format!("Error decoding {what}: {error}"))
+}
