@@ -5,5 +5,10 @@
 //! Invariants: every byte that must survive lies in a 64 KiB page, holds no pointer, and is written only through [`page::Pages::page_mut`],
 //! which stamps the page with the current epoch.
 
+pub mod arena;
+pub mod bytes;
+pub mod intern;
+pub mod page;
 pub mod runs;
+mod slab;
 mod varint;
