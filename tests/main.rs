@@ -1,0 +1,3 @@
+//! Integration tests, one binary: everything here drives the product from outside, as its peers do.
+mod peers;
+mod support;
