@@ -14,15 +14,27 @@ pub fn generate(set: &FileDescriptorSet) -> String {
         file.enum_type.iter().for_each(|e| collect_enum(&mut enums, &scope, e));
         file.message_type.iter().for_each(|m| collect_enums(&mut enums, &scope, m));
     }
-    let mut out = String::new();
+    let (mut out, mut names) = (String::new(), Vec::new());
     for file in &set.file {
         let module = format!("crate::packages::{}", file.package().replace('.', "::"));
         let scope = format!(".{}", file.package());
         for message in &file.message_type {
             emit(&mut out, &enums, &scope, &module, message);
+            collect_names(&mut names, &scope, message);
         }
     }
-    out
+    names.sort();
+    out += "/// All shapes, sorted by name.\npub static SHAPES: &[&Shape] = &[\n";
+    for name in names {
+        writeln!(out, "&{},", ident(&name)).unwrap();
+    }
+    out + "];\n"
+}
+
+fn collect_names(names: &mut Vec<String>, scope: &str, message: &DescriptorProto) {
+    let full = format!("{scope}.{}", message.name());
+    message.nested_type.iter().for_each(|m| collect_names(names, &full, m));
+    names.push(full);
 }
 
 fn collect_enum(enums: &mut HashMap<String, Vec<i32>>, scope: &str, e: &EnumDescriptorProto) {

@@ -48,7 +48,7 @@ pub enum Incoming {
 /// Why a connection cannot be read on; the decoder then repeats the error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FrameError {
-    /// Other magic: an HTTP request, a client older than 0.3, or noise. All seven bytes are kept for the answer.
+    /// Other magic: an HTTP request or noise. All seven bytes are kept for the answer.
     BadMagic([u8; HEADER_BYTES]),
     /// A version that is not ours; old ones get an answer in their own format.
     BadVersion(u8),

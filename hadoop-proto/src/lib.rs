@@ -21,4 +21,5 @@ mod packages {
 
 pub use packages::hadoop::hdfs::{datanode, datanodelifeline, fsimage, namenode, qjournal};
 pub use packages::hadoop::{common, fs, hdfs};
+pub use prost::Message;
 pub use shape::{DecodeError, decode, decode_lossy};

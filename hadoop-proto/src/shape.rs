@@ -62,6 +62,13 @@ mod generated {
     include!(concat!(env!("OUT_DIR"), "/shapes.rs"));
 }
 
+pub use generated::SHAPES;
+
+/// The shape of the message of this full name.
+pub fn by_name(name: &str) -> Option<&'static Shape> {
+    SHAPES.binary_search_by(|shape| shape.name.cmp(name)).ok().map(|at| SHAPES[at])
+}
+
 /// Why bytes are not a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DecodeError {
@@ -85,10 +92,11 @@ impl std::error::Error for DecodeError {}
 /// Decodes like a Java peer would. The hot path is prost's decode plus one walk over the bytes for the required fields;
 /// only messages that prost refuses are rewritten and tried again.
 pub fn decode<M: Message + Default + Shaped>(bytes: Bytes) -> Result<M, DecodeError> {
-    if let Some(paths) = missing_required(M::SHAPE, &bytes) {
-        return Err(DecodeError::MissingRequired(paths));
+    let message = decode_lossy(bytes.clone())?;
+    match missing_required(M::SHAPE, &bytes) {
+        Some(paths) => Err(DecodeError::MissingRequired(paths)),
+        None => Ok(message),
     }
-    decode_lossy(bytes)
 }
 
 /// [`decode`] without the check for required fields; missing ones read as zero or empty.
