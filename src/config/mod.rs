@@ -1,0 +1,24 @@
+//! Purpose: what the site files, the command line and Hadoop's defaults say; the one place that spells Hadoop keys.
+//! Called by: main, node, cli, tools; the `/conf` page through the server's hooks.
+//! Calls: the file system (site files), nothing of the engine.
+//! Never: holds state of the file system; decides anything at run time.
+//! Invariants: a key is read only through `settings::Reader`, so that the registry's `honoured` column is what is really
+//! read; `registry` knows every key of Hadoop 3.5.0.
+
+mod address;
+mod configuration;
+mod environment;
+mod error;
+mod load;
+mod output;
+mod registry;
+pub mod settings;
+mod values;
+mod xml;
+
+pub use address::{HostPort, format_address};
+pub use configuration::{Configuration, Property};
+pub use environment::Environment;
+pub use error::ConfigError;
+pub use load::{default_directory, load, take_generic_options};
+pub use registry::{Key, Origin, not_honoured, registry};

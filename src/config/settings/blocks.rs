@@ -1,0 +1,282 @@
+//! Blocks and DataNodes.
+
+use super::reader::Reader;
+use crate::config::ConfigError;
+use crate::config::values::Unit;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Safe mode at start.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SafeMode {
+    /// Part of the blocks that must be safe; over 1 it is never left by itself (`dfs.namenode.safemode.threshold-pct`).
+    pub threshold: f64,
+    /// Part at which repair queues are filled (`dfs.namenode.replqueue.threshold-pct`, else the threshold).
+    pub queue_threshold: f64,
+    /// Live DataNodes wanted (`dfs.namenode.safemode.min.datanodes`).
+    pub min_datanodes: u32,
+    /// Replicas of a safe block (`dfs.namenode.safemode.replication.min`, else `dfs.namenode.replication.min`).
+    pub min_replication: u16,
+    /// How long it stays on after the threshold was reached (`dfs.namenode.safemode.extension`).
+    pub extension: Duration,
+    /// How often the end of the extension is looked for (`dfs.namenode.safemode.recheck.interval`).
+    pub recheck_interval: Duration,
+}
+
+impl SafeMode {
+    pub(super) fn read(reader: &Reader<'_>) -> Result<SafeMode, ConfigError> {
+        const THRESHOLD: &str = "dfs.namenode.safemode.threshold-pct";
+        const QUEUE: &str = "dfs.namenode.replqueue.threshold-pct";
+        const MIN_REPLICATION: &str = "dfs.namenode.safemode.replication.min";
+        let threshold = reader.double(THRESHOLD)?;
+        if threshold > 1.0 {
+            reader.warn(format!("The threshold value shouldn't be greater than 1, threshold: {threshold}"));
+        }
+        let queue = match reader.non_empty(QUEUE)? {
+            Some(text) => crate::config::values::double(&text).map_err(|problem| reader.wrong(QUEUE, problem))?,
+            None => threshold,
+        };
+        let least = reader.count("dfs.namenode.replication.min", 1)?;
+        let least = match reader.optional_int(MIN_REPLICATION)? {
+            Some(own) => u32::try_from(own).unwrap_or(0),
+            None => least,
+        };
+        Ok(SafeMode {
+            threshold,
+            queue_threshold: queue,
+            min_datanodes: reader.count("dfs.namenode.safemode.min.datanodes", 0)?,
+            min_replication: u16::try_from(least)
+                .map_err(|_| reader.wrong(MIN_REPLICATION, format!("{least} is too much")))?,
+            extension: reader.duration("dfs.namenode.safemode.extension", Unit::Milliseconds)?,
+            recheck_interval: reader.plain_duration("dfs.namenode.safemode.recheck.interval", Unit::Milliseconds)?,
+        })
+    }
+}
+
+/// Replication and its repair.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Redundancy {
+    /// Replicas of a file that names no number (`dfs.replication`).
+    pub replication: u16,
+    /// Fewest that can be asked for, and that make a block complete (`dfs.namenode.replication.min`).
+    pub min_replication: u16,
+    /// Most that can be asked for (`dfs.replication.max`).
+    pub max_replication: u16,
+    /// How often repair work is handed out (`dfs.namenode.redundancy.interval.seconds`).
+    pub interval: Duration,
+    /// Blocks repaired per round and live DataNode (`dfs.namenode.replication.work.multiplier.per.iteration`).
+    pub work_multiplier: u32,
+    /// Copies a DataNode makes at a time (`dfs.namenode.replication.max-streams`).
+    pub max_streams: u32,
+    /// The same for the most urgent blocks (`dfs.namenode.replication.max-streams-hard-limit`).
+    pub max_streams_hard: u32,
+    /// When a copy that was not reported is made again (`dfs.namenode.reconstruction.pending.timeout-sec`).
+    pub pending_timeout: Duration,
+    /// Part of the DataNodes that get deletions per round (`dfs.namenode.invalidate.work.pct.per.iteration`).
+    pub invalidate_share: f64,
+    /// Blocks of one deletion command: `dfs.block.invalidate.limit`, at least twenty times the heartbeat in seconds.
+    pub invalidate_limit: u32,
+    /// How long after the start nothing is deleted (`dfs.namenode.startup.delay.block.deletion.sec`).
+    pub deletion_delay: Duration,
+    /// Blocks checked per step when queues are filled (`dfs.block.misreplication.processing.limit`).
+    pub misreplication_step: u32,
+    /// Lazy-persist files without replicas are removed this often; none for never
+    /// (`dfs.namenode.lazypersist.file.scrub.interval.sec`).
+    pub lazy_persist_scrub: Option<Duration>,
+}
+
+impl Redundancy {
+    pub(super) fn read(reader: &Reader<'_>) -> Result<Redundancy, ConfigError> {
+        let replication = |key| -> Result<u16, ConfigError> {
+            let count = reader.count(key, 1)?;
+            u16::try_from(count).map_err(|_| reader.wrong(key, format!("{count} is too much")))
+        };
+        let (min, default, max) = (
+            replication("dfs.namenode.replication.min")?,
+            replication("dfs.replication")?,
+            replication("dfs.replication.max")?,
+        );
+        if min > max {
+            return Err(ConfigError::Contradiction(format!(
+                "Unexpected configuration parameters: dfs.namenode.replication.min = {min} > dfs.replication.max = {max}"
+            )));
+        }
+        let heartbeat = heartbeat_interval(reader)?;
+        let scrub = reader.plain_duration("dfs.namenode.lazypersist.file.scrub.interval.sec", Unit::Seconds)?;
+        let limit = reader.count("dfs.block.invalidate.limit", 0)?;
+        let invalidate_share = reader.double("dfs.namenode.invalidate.work.pct.per.iteration")?;
+        if !(invalidate_share > 0.0 && invalidate_share <= 1.0) {
+            let problem = format!("{invalidate_share} is not within (0.0f, 1.0f]");
+            return Err(reader.wrong("dfs.namenode.invalidate.work.pct.per.iteration", problem));
+        }
+        Ok(Redundancy {
+            replication: default,
+            min_replication: min,
+            max_replication: max,
+            interval: reader.duration("dfs.namenode.redundancy.interval.seconds", Unit::Seconds)?,
+            work_multiplier: reader.count("dfs.namenode.replication.work.multiplier.per.iteration", 1)?,
+            max_streams: reader.count("dfs.namenode.replication.max-streams", 1)?,
+            max_streams_hard: reader.count("dfs.namenode.replication.max-streams-hard-limit", 1)?,
+            pending_timeout: reader.plain_duration("dfs.namenode.reconstruction.pending.timeout-sec", Unit::Seconds)?,
+            invalidate_share,
+            invalidate_limit: limit.max(u32::try_from(20 * heartbeat.as_secs()).unwrap_or(u32::MAX)),
+            deletion_delay: reader.plain_duration("dfs.namenode.startup.delay.block.deletion.sec", Unit::Seconds)?,
+            misreplication_step: reader.count("dfs.block.misreplication.processing.limit", 1)?,
+            lazy_persist_scrub: (!scrub.is_zero()).then_some(scrub),
+        })
+    }
+}
+
+fn heartbeat_interval(reader: &Reader<'_>) -> Result<Duration, ConfigError> {
+    reader.duration("dfs.heartbeat.interval", Unit::Seconds)
+}
+
+/// Choice of targets for new replicas.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Placement {
+    /// Class of the policy (`dfs.block.replicator.classname`).
+    pub policy: String,
+    /// Busy DataNodes are passed over (`dfs.namenode.redundancy.considerLoad`).
+    pub consider_load: bool,
+    /// Busy is more than this times the average (`dfs.namenode.redundancy.considerLoad.factor`).
+    pub load_factor: f64,
+    /// Averages are made per storage type (`dfs.namenode.redundancy.considerLoadByStorageType`).
+    pub load_by_storage_type: bool,
+    /// Load is counted per volume (`dfs.namenode.redundancy.considerLoadByVolume`).
+    pub load_by_volume: bool,
+    /// A writer's own node gets the first replica (`dfs.namenode.block-placement-policy.default.prefer-local-node`).
+    pub prefer_local: bool,
+    /// Blocks for which a target must have space (`dfs.namenode.block-placement.min-blocks-for.write`).
+    pub min_blocks_of_space: u32,
+    /// Stale nodes are avoided for writing (`dfs.namenode.avoid.write.stale.datanode`) ...
+    pub avoid_stale_for_write: bool,
+    /// ... unless more than this part of the nodes is stale (`dfs.namenode.write.stale.datanode.ratio`).
+    pub stale_ratio_for_write: f64,
+    /// Stale nodes come last in locations (`dfs.namenode.avoid.read.stale.datanode`).
+    pub avoid_stale_for_read: bool,
+    /// Loaded nodes come last in locations (`dfs.namenode.read.considerLoad`).
+    pub read_considers_load: bool,
+}
+
+impl Placement {
+    pub(super) fn read(reader: &Reader<'_>) -> Result<Placement, ConfigError> {
+        Ok(Placement {
+            policy: reader.text("dfs.block.replicator.classname")?,
+            consider_load: reader.boolean("dfs.namenode.redundancy.considerLoad")?,
+            load_factor: reader.double("dfs.namenode.redundancy.considerLoad.factor")?,
+            load_by_storage_type: reader.boolean("dfs.namenode.redundancy.considerLoadByStorageType")?,
+            load_by_volume: reader.boolean("dfs.namenode.redundancy.considerLoadByVolume")?,
+            prefer_local: reader.boolean("dfs.namenode.block-placement-policy.default.prefer-local-node")?,
+            min_blocks_of_space: reader.count("dfs.namenode.block-placement.min-blocks-for.write", 1)?,
+            avoid_stale_for_write: reader.boolean("dfs.namenode.avoid.write.stale.datanode")?,
+            stale_ratio_for_write: reader.double("dfs.namenode.write.stale.datanode.ratio")?,
+            avoid_stale_for_read: reader.boolean("dfs.namenode.avoid.read.stale.datanode")?,
+            read_considers_load: reader.boolean("dfs.namenode.read.considerLoad")?,
+        })
+    }
+}
+
+/// Heartbeats, staleness and death.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DatanodeLiveness {
+    /// `dfs.heartbeat.interval`
+    pub heartbeat_interval: Duration,
+    /// How often the dead are looked for (`dfs.namenode.heartbeat.recheck-interval`).
+    pub recheck_interval: Duration,
+    /// Silence that makes a node stale (`dfs.namenode.stale.datanode.interval`).
+    pub stale_interval: Duration,
+}
+
+impl DatanodeLiveness {
+    pub(super) fn read(reader: &Reader<'_>) -> Result<DatanodeLiveness, ConfigError> {
+        let heartbeat_interval = heartbeat_interval(reader)?;
+        let least = reader.count("dfs.namenode.stale.datanode.minimum.interval", 0)?;
+        let stale = reader.plain_duration("dfs.namenode.stale.datanode.interval", Unit::Milliseconds)?;
+        Ok(DatanodeLiveness {
+            heartbeat_interval,
+            recheck_interval: reader.plain_duration("dfs.namenode.heartbeat.recheck-interval", Unit::Milliseconds)?,
+            stale_interval: stale.max(heartbeat_interval * least),
+        })
+    }
+
+    /// Silence that makes a node dead: two rechecks and ten heartbeats.
+    pub fn expiry_interval(&self) -> Duration {
+        2 * self.recheck_interval + 10 * self.heartbeat_interval
+    }
+}
+
+/// Block reports.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlockReports {
+    /// Full reports under way at a time (`dfs.namenode.max.full.block.report.leases`).
+    pub leases: u32,
+    /// How long one may take (`dfs.namenode.full.block.report.lease.length.ms`).
+    pub lease_length: Duration,
+    /// Reports that wait (`dfs.namenode.blockreport.queue.size`).
+    pub queue_length: u32,
+}
+
+impl BlockReports {
+    pub(super) fn read(reader: &Reader<'_>) -> Result<BlockReports, ConfigError> {
+        let length = reader.amount("dfs.namenode.full.block.report.lease.length.ms", 1)?;
+        Ok(BlockReports {
+            leases: reader.count("dfs.namenode.max.full.block.report.leases", 1)?,
+            lease_length: Duration::from_millis(length),
+            queue_length: reader.count("dfs.namenode.blockreport.queue.size", 1)?,
+        })
+    }
+}
+
+/// Which DataNodes may register.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DatanodeHosts {
+    /// File of those that may; all if there is none (`dfs.hosts`).
+    pub include_file: Option<PathBuf>,
+    /// File of those to be decommissioned (`dfs.hosts.exclude`).
+    pub exclude_file: Option<PathBuf>,
+    /// Class that reads them (`dfs.namenode.hosts.provider.classname`).
+    pub provider: String,
+    /// An address without a name is refused (`dfs.namenode.datanode.registration.ip-hostname-check`).
+    pub check_hostname: bool,
+    /// Oldest release that may register (`dfs.namenode.min.supported.datanode.version`).
+    pub min_version: String,
+}
+
+impl DatanodeHosts {
+    pub(super) fn read(reader: &Reader<'_>) -> Result<DatanodeHosts, ConfigError> {
+        Ok(DatanodeHosts {
+            include_file: reader.non_empty("dfs.hosts")?.map(PathBuf::from),
+            exclude_file: reader.non_empty("dfs.hosts.exclude")?.map(PathBuf::from),
+            provider: reader.text("dfs.namenode.hosts.provider.classname")?,
+            check_hostname: reader.boolean("dfs.namenode.datanode.registration.ip-hostname-check")?,
+            min_version: reader.text("dfs.namenode.min.supported.datanode.version")?,
+        })
+    }
+}
+
+/// Racks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Topology {
+    /// Class of the mapping (`net.topology.node.switch.mapping.impl`).
+    pub mapping: String,
+    /// Script that prints racks (`net.topology.script.file.name`).
+    pub script: Option<PathBuf>,
+    /// Addresses it gets at a time (`net.topology.script.number.args`).
+    pub script_arguments: u32,
+    /// Table of racks (`net.topology.table.file.name`).
+    pub table: Option<PathBuf>,
+    /// A node without a rack is refused (`dfs.namenode.reject-unresolved-dn-topology-mapping`).
+    pub reject_unresolved: bool,
+}
+
+impl Topology {
+    pub(super) fn read(reader: &Reader<'_>) -> Result<Topology, ConfigError> {
+        Ok(Topology {
+            mapping: reader.text("net.topology.node.switch.mapping.impl")?,
+            script: reader.non_empty("net.topology.script.file.name")?.map(PathBuf::from),
+            script_arguments: reader.count("net.topology.script.number.args", 1)?,
+            table: reader.non_empty("net.topology.table.file.name")?.map(PathBuf::from),
+            reject_unresolved: reader.boolean("dfs.namenode.reject-unresolved-dn-topology-mapping")?,
+        })
+    }
+}

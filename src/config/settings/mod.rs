@@ -1,0 +1,115 @@
+//! Purpose: the NameNode's settings as one tree of Rust types, each field beside the key it comes from.
+//! Called by: node (assembly), cli, tools.
+//! Calls: the configuration through `Reader` only.
+//! Never: changes after it was read; `-refresh` style commands read a new one.
+//! Invariants: every key a field comes from is marked `honoured` in the registry, and no other (a test compares).
+
+mod address;
+mod blocks;
+mod identity;
+mod namespace;
+mod reader;
+mod security;
+mod storage;
+mod transport;
+
+pub use address::Addresses;
+pub use blocks::{BlockReports, DatanodeHosts, DatanodeLiveness, Placement, Redundancy, SafeMode, Topology};
+pub use identity::{Identity, identify, is_local_host};
+pub use namespace::{Limits, NamespaceFeatures, Permissions, ServerDefaults};
+pub use reader::Reader;
+pub use security::{Caller, Groups};
+pub use storage::{Checkpoints, EditLog, Format, Image, Location, StorageDirectories};
+pub use transport::{Http, RetryCache, Rpc};
+
+use super::{ConfigError, Configuration};
+
+/// All settings of one NameNode.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// Name service and NameNode id.
+    pub identity: Identity,
+    /// Where it listens.
+    pub addresses: Addresses,
+    /// Name and edits directories.
+    pub directories: StorageDirectories,
+    /// Rules for `-format`.
+    pub format: Format,
+    /// The edit log.
+    pub edit_log: EditLog,
+    /// When checkpoints are made and what is kept.
+    pub checkpoints: Checkpoints,
+    /// How images are written and transferred.
+    pub image: Image,
+    /// Limits of the tree and of answers about it.
+    pub limits: Limits,
+    /// What the tree supports.
+    pub features: NamespaceFeatures,
+    /// Permission checking.
+    pub permissions: Permissions,
+    /// What clients are told to use.
+    pub server_defaults: ServerDefaults,
+    /// Safe mode.
+    pub safe_mode: SafeMode,
+    /// Replication and its repair.
+    pub redundancy: Redundancy,
+    /// Choice of targets.
+    pub placement: Placement,
+    /// Heartbeats and staleness.
+    pub liveness: DatanodeLiveness,
+    /// Block reports.
+    pub block_reports: BlockReports,
+    /// Which DataNodes may register.
+    pub datanode_hosts: DatanodeHosts,
+    /// Racks.
+    pub topology: Topology,
+    /// RPC servers.
+    pub rpc: Rpc,
+    /// Retry cache.
+    pub retry_cache: RetryCache,
+    /// HTTP server.
+    pub http: Http,
+    /// Caller context.
+    pub caller: Caller,
+    /// Group mapping.
+    pub groups: Groups,
+}
+
+impl Settings {
+    /// Reads all of them. Call `identify` on the configuration first; it lets the keys of this NameNode's ids count.
+    pub fn read(configuration: &Configuration, identity: Identity) -> Result<Settings, ConfigError> {
+        Settings::read_with(&Reader::new(configuration), identity)
+    }
+
+    /// The same for a reader whose record of keys is wanted afterwards.
+    pub fn read_with(reader: &Reader<'_>, identity: Identity) -> Result<Settings, ConfigError> {
+        Ok(Settings {
+            identity,
+            addresses: Addresses::read(reader)?,
+            directories: StorageDirectories::read(reader)?,
+            format: Format::read(reader)?,
+            edit_log: EditLog::read(reader)?,
+            checkpoints: Checkpoints::read(reader)?,
+            image: Image::read(reader)?,
+            limits: Limits::read(reader)?,
+            features: NamespaceFeatures::read(reader)?,
+            permissions: Permissions::read(reader)?,
+            server_defaults: ServerDefaults::read(reader)?,
+            safe_mode: SafeMode::read(reader)?,
+            redundancy: Redundancy::read(reader)?,
+            placement: Placement::read(reader)?,
+            liveness: DatanodeLiveness::read(reader)?,
+            block_reports: BlockReports::read(reader)?,
+            datanode_hosts: DatanodeHosts::read(reader)?,
+            topology: Topology::read(reader)?,
+            rpc: Rpc::read(reader)?,
+            retry_cache: RetryCache::read(reader)?,
+            http: Http::read(reader)?,
+            caller: Caller::read(reader)?,
+            groups: Groups::read(reader)?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,205 @@
+//! The tree: limits, features, permissions, and what clients are told.
+
+use super::reader::Reader;
+use crate::config::ConfigError;
+use crate::config::values::Unit;
+use std::time::Duration;
+
+/// Limits of the tree and of answers about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of a path component, 0 for no limit (`dfs.namenode.fs-limits.max-component-length`).
+    pub component_bytes: u64,
+    /// Children of a directory (`dfs.namenode.fs-limits.max-directory-items`).
+    pub directory_items: u32,
+    /// Smallest block size (`dfs.namenode.fs-limits.min-block-size`).
+    pub min_block_bytes: u64,
+    /// Blocks of a file (`dfs.namenode.fs-limits.max-blocks-per-file`).
+    pub blocks_per_file: u64,
+    /// Extended attributes of an inode (`dfs.namenode.fs-limits.max-xattrs-per-inode`).
+    pub xattrs_per_inode: u32,
+    /// Bytes of name and value of one (`dfs.namenode.fs-limits.max-xattr-size`).
+    pub xattr_bytes: u64,
+    /// Inodes and blocks together, 0 for no limit (`dfs.namenode.max.objects`).
+    pub objects: u64,
+    /// Entries of one partial listing (`dfs.ls.limit`); 1000 if set to 0 or less.
+    pub listing_entries: u32,
+    /// Paths of one batched listing (`dfs.batched.ls.limit`).
+    pub batched_listing_paths: u32,
+    /// Inodes a content summary counts before it pauses (`dfs.content-summary.limit`).
+    pub content_summary_inodes: u32,
+    /// How long it then pauses (`dfs.content-summary.sleep-microsec`).
+    pub content_summary_pause: Duration,
+    /// Corrupt files of one answer (`dfs.namenode.max-corrupt-file-blocks-returned`).
+    pub corrupt_files_returned: u32,
+    /// Open files of one answer (`dfs.namenode.list.openfiles.num.responses`).
+    pub open_files_listed: u32,
+}
+
+impl Limits {
+    pub(super) fn read(reader: &Reader<'_>) -> Result<Limits, ConfigError> {
+        const ITEMS: &str = "dfs.namenode.fs-limits.max-directory-items";
+        let directory_items = reader.int(ITEMS)?;
+        if !(1..=6_400_000).contains(&directory_items) {
+            let problem = format!("Cannot set {ITEMS} to a value less than 1 or greater than 6400000");
+            return Err(ConfigError::Contradiction(problem));
+        }
+        let listing = reader.int("dfs.ls.limit")?;
+        Ok(Limits {
+            component_bytes: reader.bytes("dfs.namenode.fs-limits.max-component-length")?,
+            directory_items: directory_items.unsigned_abs(),
+            min_block_bytes: reader.bytes("dfs.namenode.fs-limits.min-block-size")?,
+            blocks_per_file: reader.amount("dfs.namenode.fs-limits.max-blocks-per-file", 0)?,
+            xattrs_per_inode: reader.count("dfs.namenode.fs-limits.max-xattrs-per-inode", 0)?,
+            xattr_bytes: reader.bytes("dfs.namenode.fs-limits.max-xattr-size")?,
+            objects: reader.amount("dfs.namenode.max.objects", 0)?,
+            listing_entries: if listing > 0 { listing.unsigned_abs() } else { 1000 },
+            batched_listing_paths: reader.count("dfs.batched.ls.limit", 1)?,
+            content_summary_inodes: reader.count("dfs.content-summary.limit", 0)?,
+            content_summary_pause: Duration::from_micros(reader.amount("dfs.content-summary.sleep-microsec", 0)?),
+            corrupt_files_returned: reader.count("dfs.namenode.max-corrupt-file-blocks-returned", 0)?,
+            open_files_listed: reader.count("dfs.namenode.list.openfiles.num.responses", 1)?,
+        })
+    }
+}
+
+/// What the tree supports.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamespaceFeatures {
+    /// `dfs.namenode.acls.enabled`
+    pub acls: bool,
+    /// Default ACLs win over the client's umask (`dfs.namenode.posix.acl.inheritance.enabled`).
+    pub posix_acl_inheritance: bool,
+    /// `dfs.namenode.xattrs.enabled`
+    pub xattrs: bool,
+    /// `dfs.storage.policy.enabled`
+    pub storage_policies: bool,
+    /// `dfs.quota.by.storage.type.enabled`
+    pub quota_by_storage_type: bool,
+    /// Access times are kept this exactly; none if they are not kept (`dfs.namenode.accesstime.precision`).
+    pub access_time_precision: Option<Duration>,
+    /// Directories that cannot be deleted unless empty (`fs.protected.directories`).
+    pub protected_directories: Vec<String>,
+    /// Whether that covers what is below them (`dfs.protected.subdirectories.enable`).
+    pub protect_below: bool,
+    /// A lease that nobody renewed is recovered after this (`dfs.namenode.lease-hard-limit-sec`).
+    pub lease_hard_limit: Duration,
+    /// How often leases are looked at (`dfs.namenode.lease-recheck-interval-ms`).
+    pub lease_check_interval: Duration,
+    /// Committed blocks of a file that need not be complete when it is closed
+    /// (`dfs.namenode.file.close.num-committed-allowed`).
+    pub committed_blocks_at_close: u32,
+}
+
+impl NamespaceFeatures {
+    pub(super) fn read(reader: &Reader<'_>) -> Result<NamespaceFeatures, ConfigError> {
+        let precision = reader.plain_duration("dfs.namenode.accesstime.precision", Unit::Milliseconds)?;
+        Ok(NamespaceFeatures {
+            acls: reader.boolean("dfs.namenode.acls.enabled")?,
+            posix_acl_inheritance: reader.boolean("dfs.namenode.posix.acl.inheritance.enabled")?,
+            xattrs: reader.boolean("dfs.namenode.xattrs.enabled")?,
+            storage_policies: reader.boolean("dfs.storage.policy.enabled")?,
+            quota_by_storage_type: reader.boolean("dfs.quota.by.storage.type.enabled")?,
+            access_time_precision: (!precision.is_zero()).then_some(precision),
+            protected_directories: reader.strings("fs.protected.directories")?,
+            protect_below: reader.boolean("dfs.protected.subdirectories.enable")?,
+            lease_hard_limit: reader.plain_duration("dfs.namenode.lease-hard-limit-sec", Unit::Seconds)?,
+            lease_check_interval: reader
+                .plain_duration("dfs.namenode.lease-recheck-interval-ms", Unit::Milliseconds)?,
+            committed_blocks_at_close: reader.count("dfs.namenode.file.close.num-committed-allowed", 0)?,
+        })
+    }
+}
+
+/// Permission checking.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Permissions {
+    /// `dfs.permissions.enabled`
+    pub enabled: bool,
+    /// Members are superusers (`dfs.permissions.superusergroup`).
+    pub superuser_group: String,
+    /// Owners may set quotas (`dfs.permissions.allow.owner.set.quota`).
+    pub owner_sets_quota: bool,
+    /// A content summary checks every directory below (`dfs.permissions.ContentSummary.subAccess`).
+    pub content_summary_checks_below: bool,
+    /// Storage policies are for superusers only (`dfs.storage.policy.permissions.superuser-only`).
+    pub superuser_sets_storage_policy: bool,
+    /// Users and groups that may use admin pages (`dfs.cluster.administrators`).
+    pub administrators: String,
+}
+
+impl Permissions {
+    pub(super) fn read(reader: &Reader<'_>) -> Result<Permissions, ConfigError> {
+        Ok(Permissions {
+            enabled: reader.boolean("dfs.permissions.enabled")?,
+            superuser_group: reader.text("dfs.permissions.superusergroup")?,
+            owner_sets_quota: reader.boolean("dfs.permissions.allow.owner.set.quota")?,
+            content_summary_checks_below: reader.boolean("dfs.permissions.ContentSummary.subAccess")?,
+            superuser_sets_storage_policy: reader.boolean("dfs.storage.policy.permissions.superuser-only")?,
+            administrators: reader.optional("dfs.cluster.administrators")?.unwrap_or_default(),
+        })
+    }
+}
+
+/// Checksum of a block's chunks (`dfs.checksum.type`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Checksum {
+    /// `NULL`
+    Null,
+    /// `CRC32`
+    Crc32,
+    /// `CRC32C`
+    Crc32C,
+}
+
+/// What clients are told to use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerDefaults {
+    /// `dfs.blocksize`
+    pub block_bytes: u64,
+    /// `dfs.bytes-per-checksum`
+    pub bytes_per_checksum: u32,
+    /// `dfs.client-write-packet-size`
+    pub packet_bytes: u32,
+    /// `dfs.replication`
+    pub replication: u16,
+    /// `io.file.buffer.size`
+    pub buffer_bytes: u32,
+    /// `dfs.encrypt.data.transfer`
+    pub encrypt_data_transfer: bool,
+    /// Minutes that trash is kept, 0 for none (`fs.trash.interval`).
+    pub trash_interval_minutes: i64,
+    /// `dfs.checksum.type`
+    pub checksum: Checksum,
+    /// `hadoop.security.key.provider.path`, empty for none.
+    pub key_provider: String,
+    /// `dfs.namenode.snapshot.trashroot.enabled`
+    pub snapshot_trash_root: bool,
+}
+
+impl ServerDefaults {
+    pub(super) fn read(reader: &Reader<'_>) -> Result<ServerDefaults, ConfigError> {
+        let checksum = match reader.text("dfs.checksum.type")?.as_str() {
+            "NULL" => Checksum::Null,
+            "CRC32" => Checksum::Crc32,
+            "CRC32C" => Checksum::Crc32C,
+            other => {
+                return Err(ConfigError::Contradiction(format!("Invalid checksum type in dfs.checksum.type: {other}")));
+            }
+        };
+        let replication = reader.count("dfs.replication", 1)?;
+        Ok(ServerDefaults {
+            block_bytes: reader.bytes("dfs.blocksize")?,
+            bytes_per_checksum: reader.count("dfs.bytes-per-checksum", 1)?,
+            packet_bytes: reader.count("dfs.client-write-packet-size", 1)?,
+            replication: u16::try_from(replication)
+                .map_err(|_| reader.wrong("dfs.replication", format!("{replication} is too much")))?,
+            buffer_bytes: reader.count("io.file.buffer.size", 0)?,
+            encrypt_data_transfer: reader.boolean("dfs.encrypt.data.transfer")?,
+            trash_interval_minutes: reader.long("fs.trash.interval")?,
+            checksum,
+            key_provider: reader.optional("hadoop.security.key.provider.path")?.unwrap_or_default(),
+            snapshot_trash_root: reader.boolean("dfs.namenode.snapshot.trashroot.enabled")?,
+        })
+    }
+}

@@ -1,0 +1,117 @@
+//! Callers and their groups.
+
+use super::reader::Reader;
+use crate::config::ConfigError;
+use crate::config::values::Unit;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Caller context in audit lines.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Caller {
+    /// `hadoop.caller.context.enabled`
+    pub context_enabled: bool,
+    /// Bytes kept (`hadoop.caller.context.max.size`).
+    pub context_bytes: u32,
+    /// Bytes of its signature (`hadoop.caller.context.signature.max.size`).
+    pub signature_bytes: u32,
+    /// Between its parts (`hadoop.caller.context.separator`).
+    pub separator: String,
+    /// The client's port is logged too (`dfs.namenode.audit.log.with.remote.port`).
+    pub audit_remote_port: bool,
+    /// Commands that are logged at debug level only (`dfs.namenode.audit.log.debug.cmdlist`).
+    pub audit_debug_commands: Vec<String>,
+}
+
+impl Caller {
+    pub(super) fn read(reader: &Reader<'_>) -> Result<Caller, ConfigError> {
+        Ok(Caller {
+            context_enabled: reader.boolean("hadoop.caller.context.enabled")?,
+            context_bytes: reader.count("hadoop.caller.context.max.size", 0)?,
+            signature_bytes: reader.count("hadoop.caller.context.signature.max.size", 0)?,
+            separator: reader.text("hadoop.caller.context.separator")?,
+            audit_remote_port: reader.boolean("dfs.namenode.audit.log.with.remote.port")?,
+            audit_debug_commands: reader.strings("dfs.namenode.audit.log.debug.cmdlist")?,
+        })
+    }
+}
+
+/// Group mapping.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Groups {
+    /// Class of the mapping (`hadoop.security.group.mapping`).
+    pub mapping: String,
+    /// Users whose groups are given here (`hadoop.user.group.static.mapping.overrides`).
+    pub overrides: BTreeMap<String, Vec<String>>,
+    /// How long groups are remembered (`hadoop.security.groups.cache.secs`).
+    pub cache: Duration,
+    /// How long it is remembered that a user has none (`hadoop.security.groups.negative-cache.secs`).
+    pub negative_cache: Duration,
+    /// A lookup longer than this is logged (`hadoop.security.groups.cache.warn.after.ms`).
+    pub warn_after: Duration,
+    /// A command of the operating system may take this long, 0 for ever
+    /// (`hadoop.security.groups.shell.command.timeout`).
+    pub command_timeout: Duration,
+}
+
+const OVERRIDES: &str = "hadoop.user.group.static.mapping.overrides";
+
+impl Groups {
+    pub(super) fn read(reader: &Reader<'_>) -> Result<Groups, ConfigError> {
+        let overrides = overrides(&reader.text(OVERRIDES)?);
+        Ok(Groups {
+            mapping: reader.text("hadoop.security.group.mapping")?,
+            overrides: overrides.map_err(|()| {
+                ConfigError::Contradiction("Configuration hadoop.user.group.static.mapping.overrides is invalid".into())
+            })?,
+            cache: reader.plain_duration("hadoop.security.groups.cache.secs", Unit::Seconds)?,
+            negative_cache: reader.plain_duration("hadoop.security.groups.negative-cache.secs", Unit::Seconds)?,
+            warn_after: reader.plain_duration("hadoop.security.groups.cache.warn.after.ms", Unit::Milliseconds)?,
+            command_timeout: reader.duration("hadoop.security.groups.shell.command.timeout", Unit::Milliseconds)?,
+        })
+    }
+}
+
+/// `user=group,group;user=;...`: the groups of a user, who may have none.
+fn overrides(text: &str) -> Result<BTreeMap<String, Vec<String>>, ()> {
+    let mut known = BTreeMap::new();
+    for entry in text.split(';').map(str::trim).filter(|entry| !entry.is_empty()) {
+        let parts: Vec<&str> = entry.split('=').map(str::trim).filter(|part| !part.is_empty()).collect();
+        let (user, groups) = match parts[..] {
+            [user] if !entry.starts_with('=') => (user, ""),
+            [user, groups] => (user, groups),
+            _ => return Err(()),
+        };
+        let groups = groups.split(',').map(str::trim).filter(|group| !group.is_empty()).map(str::to_string).collect();
+        known.insert(user.to_string(), groups);
+    }
+    Ok(known)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(text: &str) -> String {
+        match overrides(text) {
+            Ok(known) => {
+                known.iter().map(|(user, groups)| format!("{user}:{}", groups.join("+"))).collect::<Vec<_>>().join(" ")
+            }
+            Err(()) => "invalid".into(),
+        }
+    }
+
+    #[test]
+    fn static_overrides() {
+        for (text, expected) in [
+            ("dr.who=;", "dr.who:"),
+            ("", ""),
+            ("a=x,y;b=z", "a:x+y b:z"),
+            (" a = x , y ; b ", "a:x+y b:"),
+            ("a=x=y", "invalid"),
+            ("=x", "invalid"),
+        ] {
+            assert_eq!(shown(text), expected, "for {text:?}");
+        }
+    }
+}
