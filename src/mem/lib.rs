@@ -7,8 +7,11 @@
 
 pub mod arena;
 pub mod bytes;
+pub mod index;
 pub mod intern;
+pub mod lists;
 pub mod page;
 pub mod runs;
 mod slab;
 mod varint;
+mod words;

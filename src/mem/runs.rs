@@ -331,6 +331,7 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(48))]
         #[test]
         fn like_a_set(ops in prop::collection::vec(op(), 0..200), rebuild in any::<bool>()) {
             let (mut run, mut set) = (Run::new(), BTreeSet::new());

@@ -1,0 +1,352 @@
+//! The id index: from ids that are handed out in sequence, and of which any part may be gone again, to handles.
+//!
+//! Ids are grouped by 4,096. A group takes one of four forms, by how many of its ids are live:
+//!
+//! | form  | live ids       | layout in words                                                     | bytes per id |
+//! |-------|----------------|---------------------------------------------------------------------|--------------|
+//! | empty | 0              | none, not even in the directory                                     |              |
+//! | list  | to 320         | count, handles, then sorted 16-bit low parts                        | 6            |
+//! | rank  | 256 to 3,072   | count, bitmap of 4,096, 64 counts of what is before, handles        | 4.2 to 6.5   |
+//! | dense | from 2,688     | 4,096 handles, 0 for none                                           | 4 to 6.1     |
+//!
+//! The directory is a [`Table`], so ids may be anywhere in 64 bits. A lookup touches the directory and the group, both in constant time. Groups are
+//! repacked when they cross a boundary (with some hysteresis), which costs a few microseconds then and needs no work in the background.
+
+use super::table::Table;
+use crate::words::Words;
+use std::num::NonZeroU32;
+
+const GROUP_BITS: u32 = 12;
+const GROUP: usize = 1 << GROUP_BITS;
+const LIST_MAX: usize = 320;
+const RANK_MIN: usize = 256;
+const RANK_MAX: usize = 3_072;
+const DENSE_MIN: usize = 2_688;
+
+/// Marks the count word of a rank group.
+const RANK: u32 = 1 << 31;
+/// Words before the handles of a rank group: count, bitmap, counts of what is before each 64 bits.
+const RANK_HEAD: usize = 1 + GROUP / 32 + GROUP / 64 / 2;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Form {
+    List(usize),
+    Rank(usize),
+    Dense,
+}
+
+fn list_words(n: usize) -> usize {
+    1 + n + n.div_ceil(2)
+}
+fn rank_words(n: usize) -> usize {
+    RANK_HEAD + n
+}
+
+/// Low parts of a list group.
+fn keys(words: &[u32], n: usize) -> &[u16] {
+    &bytemuck::cast_slice(&words[1 + n..list_words(n)])[..n]
+}
+fn bits(words: &[u32], word: usize) -> u64 {
+    u64::from(words[1 + 2 * word]) | u64::from(words[2 + 2 * word]) << 32
+}
+/// Counts of ids before each 64 bits of a rank group.
+fn before(words: &[u32]) -> &[u16] {
+    bytemuck::cast_slice(&words[1 + GROUP / 32..RANK_HEAD])
+}
+/// Where the handle of `low` stands in a rank group, and whether it is there.
+#[inline]
+fn rank(words: &[u32], low: usize) -> (usize, bool) {
+    let bits = bits(words, low / 64);
+    let below = bits & ((1u64 << (low % 64)) - 1);
+    (RANK_HEAD + usize::from(before(words)[low / 64]) + below.count_ones() as usize, bits >> (low % 64) & 1 == 1)
+}
+/// Sets or clears the bit of `low` and carries the counts.
+fn flip(words: &mut [u32], low: usize, add: bool) {
+    words[1 + low / 32] ^= 1 << (low % 32);
+    let counts: &mut [u16] = bytemuck::cast_slice_mut(&mut words[1 + GROUP / 32..RANK_HEAD]);
+    for count in &mut counts[low / 64 + 1..] {
+        *count = if add { *count + 1 } else { *count - 1 };
+    }
+}
+
+/// A map from ids to handles (which are never 0).
+pub struct IdIndex {
+    directory: Table,
+    words: Words,
+    /// Live ids of each dense group, by its slot: those have no room for a count.
+    dense_counts: Vec<u16>,
+    len: u64,
+}
+
+impl Default for IdIndex {
+    fn default() -> IdIndex {
+        IdIndex::new()
+    }
+}
+
+fn split(id: i64) -> (i64, usize) {
+    (id >> GROUP_BITS, id as usize & (GROUP - 1))
+}
+
+impl IdIndex {
+    /// No id.
+    pub fn new() -> IdIndex {
+        IdIndex { directory: Table::new(), words: Words::new(), dense_counts: Vec::new(), len: 0 }
+    }
+    /// Gets memory for so many ids, handed out without large gaps.
+    pub fn reserve(&mut self, ids: u64) {
+        self.words.slab_mut().reserve((ids * 4).div_ceil(crate::page::PAGE_BYTES as u64) as usize);
+    }
+
+    fn group(&self, number: i64) -> Option<NonZeroU32> {
+        self.directory.get(number).and_then(NonZeroU32::new)
+    }
+    #[inline]
+    fn form(&self, slot: NonZeroU32) -> Form {
+        if self.words.capacity(slot) == GROUP {
+            return Form::Dense;
+        }
+        match self.words.get(slot)[0] {
+            n if n & RANK != 0 => Form::Rank((n ^ RANK) as usize),
+            n => Form::List(n as usize),
+        }
+    }
+
+    /// The handle of an id.
+    #[inline]
+    pub fn get(&self, id: i64) -> Option<NonZeroU32> {
+        let (number, low) = split(id);
+        let slot = self.group(number)?;
+        self.get_in(slot, low)
+    }
+    fn get_in(&self, slot: NonZeroU32, low: usize) -> Option<NonZeroU32> {
+        let words = self.words.get(slot);
+        match self.form(slot) {
+            Form::Dense => NonZeroU32::new(words[low]),
+            Form::Rank(_) => match rank(words, low) {
+                (at, true) => NonZeroU32::new(words[at]),
+                _ => None,
+            },
+            Form::List(n) => {
+                keys(words, n).binary_search(&(low as u16)).ok().and_then(|at| NonZeroU32::new(words[1 + at]))
+            }
+        }
+    }
+
+    /// Sets the handle of an id; the old one comes back.
+    pub fn insert(&mut self, id: i64, handle: NonZeroU32) -> Option<NonZeroU32> {
+        let (number, low) = split(id);
+        let Some(slot) = self.group(number) else {
+            let slot = self.build(&[(low as u16, handle.get())]);
+            self.directory.insert(number, slot.get());
+            self.len += 1;
+            return None;
+        };
+        let (old, moved) = match self.form(slot) {
+            Form::Dense => (self.insert_dense(slot, low, handle.get()), slot),
+            Form::Rank(n) => self.insert_rank(slot, n, low, handle.get()),
+            Form::List(n) => self.insert_list(slot, n, low, handle.get()),
+        };
+        if moved != slot {
+            self.directory.insert(number, moved.get());
+        }
+        self.len += u64::from(old == 0);
+        NonZeroU32::new(old)
+    }
+    fn insert_dense(&mut self, slot: NonZeroU32, low: usize, handle: u32) -> u32 {
+        let old = std::mem::replace(&mut self.words.get_mut(slot)[low], handle);
+        self.dense_counts[Words::ordinal(slot, 4)] += u16::from(old == 0);
+        old
+    }
+    fn insert_rank(&mut self, slot: NonZeroU32, n: usize, low: usize, handle: u32) -> (u32, NonZeroU32) {
+        let (at, there) = rank(self.words.get(slot), low);
+        if there {
+            return (std::mem::replace(&mut self.words.get_mut(slot)[at], handle), slot);
+        }
+        if n == RANK_MAX {
+            return (0, self.rebuild_with(slot, low, handle));
+        }
+        let slot = self.words.grow(slot, rank_words(n), rank_words(n + 1));
+        let words = self.words.get_mut(slot);
+        words.copy_within(at..rank_words(n), at + 1);
+        words[at] = handle;
+        words[0] += 1;
+        flip(words, low, true);
+        (0, slot)
+    }
+    fn insert_list(&mut self, slot: NonZeroU32, n: usize, low: usize, handle: u32) -> (u32, NonZeroU32) {
+        let at = match keys(self.words.get(slot), n).binary_search(&(low as u16)) {
+            Ok(at) => return (std::mem::replace(&mut self.words.get_mut(slot)[1 + at], handle), slot),
+            Err(at) => at,
+        };
+        if n == LIST_MAX {
+            return (0, self.rebuild_with(slot, low, handle));
+        }
+        let slot = self.words.grow(slot, list_words(n), list_words(n + 1));
+        let words = self.words.get_mut(slot);
+        words.copy_within(1 + n..list_words(n), 2 + n);
+        words.copy_within(1 + at..1 + n, 2 + at);
+        words[1 + at] = handle;
+        words[0] += 1;
+        let keys: &mut [u16] = bytemuck::cast_slice_mut(&mut words[2 + n..list_words(n + 1)]);
+        keys.copy_within(at..n, at + 1);
+        keys[at] = low as u16;
+        (0, slot)
+    }
+
+    /// Takes an id out; its handle comes back.
+    pub fn remove(&mut self, id: i64) -> Option<NonZeroU32> {
+        let (number, low) = split(id);
+        let slot = self.group(number)?;
+        let old = self.get_in(slot, low)?;
+        self.len -= 1;
+        let left = match self.form(slot) {
+            Form::Dense => self.remove_dense(slot, low),
+            Form::Rank(n) => self.remove_rank(slot, n, low),
+            Form::List(n) => self.remove_list(slot, n, low),
+        };
+        match left {
+            Some(same) if same == slot => {}
+            Some(moved) => {
+                self.directory.insert(number, moved.get());
+            }
+            None => {
+                self.directory.remove(number);
+            }
+        }
+        Some(old)
+    }
+    fn remove_dense(&mut self, slot: NonZeroU32, low: usize) -> Option<NonZeroU32> {
+        self.words.get_mut(slot)[low] = 0;
+        let count = &mut self.dense_counts[Words::ordinal(slot, 4)];
+        *count -= 1;
+        Some(if usize::from(*count) < DENSE_MIN { self.rebuild(slot) } else { slot })
+    }
+    fn remove_rank(&mut self, slot: NonZeroU32, n: usize, low: usize) -> Option<NonZeroU32> {
+        let words = self.words.get_mut(slot);
+        let (at, _) = rank(words, low);
+        words.copy_within(at + 1..rank_words(n), at);
+        words[0] -= 1;
+        flip(words, low, false);
+        Some(if n - 1 < RANK_MIN { self.rebuild(slot) } else { self.words.shrink(slot, rank_words(n - 1)) })
+    }
+    fn remove_list(&mut self, slot: NonZeroU32, n: usize, low: usize) -> Option<NonZeroU32> {
+        if n == 1 {
+            self.words.free(slot);
+            return None;
+        }
+        let words = self.words.get_mut(slot);
+        let keys: &mut [u16] = bytemuck::cast_slice_mut(&mut words[1 + n..list_words(n)]);
+        let at = keys[..n].binary_search(&(low as u16)).expect("an id looked up before");
+        keys.copy_within(at + 1..n, at);
+        words.copy_within(2 + at..1 + n, 1 + at);
+        words.copy_within(1 + n..list_words(n), n);
+        words[0] -= 1;
+        Some(self.words.shrink(slot, list_words(n - 1)))
+    }
+
+    /// Live ids of a group with their handles, in order.
+    fn entries(&self, slot: NonZeroU32) -> Vec<(u16, u32)> {
+        let words = self.words.get(slot);
+        match self.form(slot) {
+            Form::Dense => (0u16..).zip(words.iter().copied()).filter(|(_, h)| *h != 0).collect(),
+            Form::List(n) => keys(words, n).iter().copied().zip(words[1..=n].iter().copied()).collect(),
+            Form::Rank(n) => {
+                let lows = (0..GROUP as u16).filter(|low| words[1 + usize::from(*low) / 32] >> (low % 32) & 1 == 1);
+                lows.zip(words[RANK_HEAD..RANK_HEAD + n].iter().copied()).collect()
+            }
+        }
+    }
+    /// A new group of these ids, in the form that suits their number.
+    fn build(&mut self, entries: &[(u16, u32)]) -> NonZeroU32 {
+        let n = entries.len();
+        if n > RANK_MAX {
+            let slot = self.words.take(GROUP);
+            let words = self.words.get_mut(slot);
+            words.fill(0);
+            entries.iter().for_each(|(low, handle)| words[usize::from(*low)] = *handle);
+            let ordinal = Words::ordinal(slot, 4);
+            self.dense_counts.resize(self.dense_counts.len().max(ordinal + 1), 0);
+            self.dense_counts[ordinal] = n as u16;
+            return slot;
+        }
+        // Between the bounds of two forms the smaller form is a list below its maximum, a rank group above it.
+        let is_list = n < RANK_MIN.midpoint(LIST_MAX);
+        let slot = self.words.take(if is_list { list_words(n) } else { rank_words(n) });
+        let words = self.words.get_mut(slot);
+        if is_list {
+            words[0] = n as u32;
+            entries.iter().zip(&mut words[1..]).for_each(|((_, handle), word)| *word = *handle);
+            let keys: &mut [u16] = bytemuck::cast_slice_mut(&mut words[1 + n..list_words(n)]);
+            entries.iter().zip(keys).for_each(|((low, _), key)| *key = *low);
+        } else {
+            words[..RANK_HEAD].fill(0);
+            words[0] = RANK | n as u32;
+            entries.iter().zip(&mut words[RANK_HEAD..]).for_each(|((_, handle), word)| *word = *handle);
+            entries.iter().for_each(|(low, _)| words[1 + usize::from(*low) / 32] |= 1 << (low % 32));
+            let counts: Vec<u16> = (0..GROUP / 64).map(|w| bits(words, w).count_ones() as u16).collect();
+            let target: &mut [u16] = bytemuck::cast_slice_mut(&mut words[1 + GROUP / 32..RANK_HEAD]);
+            let mut sum = 0;
+            for (before, count) in target.iter_mut().zip(counts) {
+                *before = sum;
+                sum += count;
+            }
+        }
+        slot
+    }
+    /// Gives a group the form that suits its number of ids now.
+    fn rebuild(&mut self, slot: NonZeroU32) -> NonZeroU32 {
+        let entries = self.entries(slot);
+        self.words.free(slot);
+        self.build(&entries)
+    }
+    fn rebuild_with(&mut self, slot: NonZeroU32, low: usize, handle: u32) -> NonZeroU32 {
+        let mut entries = self.entries(slot);
+        let at = entries.partition_point(|(l, _)| usize::from(*l) < low);
+        entries.insert(at, (low as u16, handle));
+        self.words.free(slot);
+        self.build(&entries)
+    }
+
+    /// How many ids there are.
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+    /// All ids with their handles, by ascending id. Sorts the group numbers first (one for 4,096 ids).
+    pub fn iter(&self) -> impl Iterator<Item = (i64, NonZeroU32)> + '_ {
+        self.iter_from(i64::MIN)
+    }
+    /// The same from `start` on; for walks in slices that go on where the last one ended.
+    pub fn iter_from(&self, start: i64) -> impl Iterator<Item = (i64, NonZeroU32)> + '_ {
+        let mut groups: Vec<(i64, u32)> =
+            self.directory.iter().filter(|(number, _)| *number >= start >> GROUP_BITS).collect();
+        groups.sort_unstable();
+        groups.into_iter().flat_map(move |(number, slot)| {
+            let entries = NonZeroU32::new(slot).map(|slot| self.entries(slot)).unwrap_or_default();
+            entries.into_iter().filter_map(move |(low, handle)| {
+                let id = number << GROUP_BITS | i64::from(low);
+                NonZeroU32::new(handle).filter(|_| id >= start).map(|handle| (id, handle))
+            })
+        })
+    }
+
+    /// Bytes held.
+    pub fn memory_bytes(&self) -> usize {
+        self.directory.memory_bytes() + self.words.slab().memory_bytes() + self.dense_counts.len() * 2
+    }
+    /// Begins the next epoch.
+    pub fn bump_epoch(&mut self) -> u32 {
+        self.directory.bump_epoch();
+        self.words.slab_mut().bump_epoch()
+    }
+}
+
+// A list or rank group must never get a slot of the size that tells dense groups.
+const _: () = assert!(RANK_HEAD + RANK_MAX <= 3_276 && LIST_MAX < RANK_MAX);
+
+#[cfg(test)]
+mod tests;
