@@ -16,6 +16,7 @@ pub mod policy;
 pub mod quota;
 pub mod refusal;
 pub mod storage_kind;
+pub mod storage_policy;
 pub mod time;
 pub mod xattr;
 

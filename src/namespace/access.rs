@@ -1,0 +1,269 @@
+//! POSIX access checks in the order and with the words of Hadoop's `FSPermissionChecker`.
+
+use crate::Tree;
+use crate::resolve::{Resolved, text};
+use record::{InodeHandle, KindTag, Store};
+use std::sync::Arc;
+use vocab::acl::{AclKind, AclScope};
+use vocab::refusal::PermissionDenied;
+use vocab::{Action, Caller, Refusal};
+
+/// How a path is walked (Hadoop's `DirOp`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs)]
+pub enum Walk {
+    Read,
+    /// The last component may be a symlink.
+    ReadLink,
+    Write,
+    WriteLink,
+    Create,
+    CreateLink,
+}
+
+impl Walk {
+    /// Whether new names are made.
+    pub fn creates(self) -> bool {
+        matches!(self, Walk::Create | Walk::CreateLink)
+    }
+    /// Whether the path must exist and is only looked at.
+    pub fn reads(self) -> bool {
+        matches!(self, Walk::Read | Walk::ReadLink)
+    }
+    /// Whether a symlink at the end is followed (by the client).
+    pub fn follows(self) -> bool {
+        !matches!(self, Walk::ReadLink | Walk::WriteLink | Walk::CreateLink)
+    }
+}
+
+/// What is asked of the inodes along a path.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Wanted {
+    /// The caller must own the last one.
+    pub owner: bool,
+    /// Of the deepest existing ancestor.
+    pub ancestor: Option<Action>,
+    /// Of the parent.
+    pub parent: Option<Action>,
+    /// Of the inode itself.
+    pub inode: Option<Action>,
+    /// Of every directory below.
+    pub subtree: Option<Action>,
+    /// Directories without children are left out of the subtree check.
+    pub ignore_empty: bool,
+}
+
+/// Checks for one caller.
+#[derive(Clone, Copy)]
+pub struct Checker<'a> {
+    tree: &'a Tree,
+    store: &'a Store,
+    user: &'a str,
+    groups: &'a [Arc<str>],
+    superuser: bool,
+}
+
+/// Whether a caller is a superuser: the process owner or a member of the super group.
+pub fn is_superuser(caller: &Caller, owner: &str, super_group: &str) -> bool {
+    &*caller.user == owner || caller.groups.iter().any(|g| &**g == super_group)
+}
+
+impl<'a> Checker<'a> {
+    /// A checker for `caller`.
+    pub fn new(tree: &'a Tree, store: &'a Store, caller: &'a Caller, superuser: bool) -> Checker<'a> {
+        Checker { tree, store, user: &caller.user, groups: &caller.groups, superuser }
+    }
+
+    /// That every existing ancestor is a directory and, unless the caller is a superuser, may be traversed.
+    ///
+    /// # Errors
+    /// `ParentNotDirectory`, `UnresolvedPath` for a symlink on the way, `PermissionDenied`.
+    pub fn traverse(&self, path: &Resolved<'_>) -> Result<(), Refusal> {
+        for i in 0..path.depth() {
+            let Some(inode) = path.inode(i) else { break };
+            self.is_directory(path, i, inode)?;
+            if !self.superuser {
+                self.allowed(path, i, Action::EXECUTE)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// That every existing ancestor is a directory; what is checked where permissions are off.
+    ///
+    /// # Errors
+    /// `ParentNotDirectory`, `UnresolvedPath`.
+    pub fn traverse_unchecked(&self, path: &Resolved<'_>) -> Result<(), Refusal> {
+        Checker { superuser: true, ..*self }.traverse(path)
+    }
+
+    fn is_directory(&self, path: &Resolved<'_>, i: usize, inode: InodeHandle) -> Result<(), Refusal> {
+        if self.store.kind(inode) == KindTag::Directory {
+            return Ok(());
+        }
+        if let Some(link) = self.tree.unresolved(self.store, path, i) {
+            return Err(link);
+        }
+        Err(Refusal::ParentNotDirectory(format!("{} (is not a directory)", text(&path.path_to(i))).into()))
+    }
+
+    /// All checks of one call. Superusers pass.
+    ///
+    /// # Errors
+    /// `PermissionDenied`, `AccessControl` (sticky bit, owner), and those of [`Checker::traverse`].
+    pub fn check(&self, path: &Resolved<'_>, wanted: Wanted) -> Result<(), Refusal> {
+        if self.superuser {
+            return Ok(());
+        }
+        self.traverse(path)?;
+        let depth = path.depth();
+        if let (Some(parent), true) = (wanted.parent, depth > 0) {
+            if parent.implies(Action::WRITE) && path.last().is_some() {
+                self.sticky(path)?;
+            }
+        }
+        if let (Some(ancestor), true) = (wanted.ancestor, depth > 0) {
+            self.allowed(path, (path.inodes().len() - 1).min(depth - 1), ancestor)?;
+        }
+        if let (Some(parent), true) = (wanted.parent, depth > 0) {
+            self.allowed(path, depth - 1, parent)?;
+        }
+        if let Some(inode) = wanted.inode {
+            self.allowed(path, depth, inode)?;
+        }
+        if let (Some(subtree), Some(top)) = (wanted.subtree, path.last()) {
+            self.subtree(top, subtree, wanted.ignore_empty)?;
+        }
+        if let (true, Some(inode)) = (wanted.owner, path.last()) {
+            if **self.store.user_name(self.store.owner(inode).0) != *self.user {
+                let text = format!("Permission denied. user={} is not the owner of inode={}", self.user, path.path_text());
+                return Err(Refusal::AccessControl(text.into()));
+            }
+        }
+        Ok(())
+    }
+
+    /// That the inode at depth `i` grants `access`; one that does not exist grants everything.
+    fn allowed(&self, path: &Resolved<'_>, i: usize, access: Action) -> Result<(), Refusal> {
+        match path.inode(i) {
+            Some(inode) if !self.permits(inode, access) => Err(self.denied(inode, text(&path.path_to(i)), access)),
+            _ => Ok(()),
+        }
+    }
+
+    fn denied(&self, inode: InodeHandle, path: Arc<str>, access: Action) -> Refusal {
+        let (user, group) = self.store.owner(inode);
+        Refusal::PermissionDenied(Box::new(PermissionDenied {
+            user: self.user.into(),
+            access,
+            path,
+            owner: self.store.user_name(user).clone(),
+            group: self.store.group_name(group).clone(),
+            directory: self.store.kind(inode) == KindTag::Directory,
+            mode: self.store.mode(inode),
+            acl: self.tree.has_access_acl(self.store, inode),
+        }))
+    }
+
+    fn in_group(&self, group: &str) -> bool {
+        self.groups.iter().any(|g| &**g == group)
+    }
+
+    /// Whether the inode grants `access` to the caller, as a user without special rights.
+    pub fn permits(&self, inode: InodeHandle, access: Action) -> bool {
+        let mode = self.store.mode(inode);
+        let (user, group) = self.store.owner(inode);
+        let owns = **self.store.user_name(user) == *self.user;
+        if self.tree.has_access_acl(self.store, inode) {
+            return self.acl_permits(inode, access, owns, group);
+        }
+        let granted = if owns {
+            mode.user()
+        } else if self.in_group(self.store.group_name(group)) {
+            mode.group()
+        } else {
+            mode.other()
+        };
+        granted.implies(access)
+    }
+
+    /// The first entry that speaks of the caller decides, but among groups one that grants is enough; named and group entries are masked by the
+    /// group bits of the mode.
+    fn acl_permits(&self, inode: InodeHandle, access: Action, owns: bool, group: record::GroupId) -> bool {
+        let mode = self.store.mode(inode);
+        if owns {
+            return mode.user().implies(access);
+        }
+        let masked = |granted: Action| Action(granted.0 & mode.group().0);
+        let mut matched = false;
+        for entry in self.tree.acl(inode).iter().take_while(|e| e.scope == AclScope::Access) {
+            match entry.kind {
+                AclKind::User if entry.name.as_deref() == Some(self.user) => return masked(entry.permission).implies(access),
+                AclKind::Group => {
+                    let name = entry.name.as_deref().unwrap_or(self.store.group_name(group));
+                    if self.in_group(name) {
+                        if masked(entry.permission).implies(access) {
+                            return true;
+                        }
+                        matched = true;
+                    }
+                }
+                _ => {}
+            }
+        }
+        !matched && mode.other().implies(access)
+    }
+
+    fn sticky(&self, path: &Resolved<'_>) -> Result<(), Refusal> {
+        let (Some(parent), Some(inode)) = (path.parent(), path.last()) else { return Ok(()) };
+        if !self.store.mode(parent).sticky() || !self.violates_sticky(parent, inode) {
+            return Ok(());
+        }
+        Err(self.sticky_refusal(inode, text(&path.path()), parent, text(&path.path_to(path.depth() - 1))))
+    }
+
+    fn violates_sticky(&self, parent: InodeHandle, inode: InodeHandle) -> bool {
+        let owner = |h: InodeHandle| &**self.store.user_name(self.store.owner(h).0);
+        owner(parent) != self.user && owner(inode) != self.user
+    }
+
+    fn sticky_refusal(&self, inode: InodeHandle, path: Arc<str>, parent: InodeHandle, parent_path: Arc<str>) -> Refusal {
+        let describe = |h: InodeHandle, path: &str| {
+            let (user, group) = self.store.owner(h);
+            let kind = if self.store.kind(h) == KindTag::Directory { 'd' } else { '-' };
+            format!("\"{path}\":{}:{}:{kind}{}", self.store.user_name(user), self.store.group_name(group), self.store.mode(h))
+        };
+        let text = format!(
+            "Permission denied by sticky bit: user={}, path={}, parent={}",
+            self.user,
+            describe(inode, &path),
+            describe(parent, &parent_path)
+        );
+        Refusal::AccessControl(text.into())
+    }
+
+    /// Every directory of a subtree must grant `access`, and sticky ones must not hold children of others.
+    fn subtree(&self, top: InodeHandle, access: Action, ignore_empty: bool) -> Result<(), Refusal> {
+        if self.store.kind(top) != KindTag::Directory {
+            return Ok(());
+        }
+        let path_of = |h: InodeHandle| text(&self.tree.path_of(self.store, h));
+        let mut open = vec![top];
+        while let Some(directory) = open.pop() {
+            let (list, count) = self.store.children(directory);
+            if !(count == 0 && ignore_empty) && !self.permits(directory, access) {
+                return Err(self.denied(directory, path_of(directory), access));
+            }
+            let sticky = self.store.mode(directory).sticky();
+            for child in self.tree.lists.iter(list) {
+                if sticky && self.violates_sticky(directory, child) {
+                    return Err(self.sticky_refusal(child, path_of(child), directory, path_of(directory)));
+                }
+                if self.store.kind(child) == KindTag::Directory {
+                    open.push(child);
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,222 @@
+//! Bulk construction, for the image loader: inodes in any order, child lists in name order, side tables; at the end all that is derived.
+
+use crate::children::Lists;
+use crate::construction::Construction;
+use crate::quota::{self, QuotaRecord};
+use crate::{Tree, lease};
+use record::{Features, Inode, InodeHandle, InodeKind, KindTag, Store};
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
+use std::sync::Arc;
+use vocab::acl::AclEntry;
+use vocab::path::compare_names;
+use vocab::quota::{Quota, Usage};
+use vocab::storage_policy::UNSPECIFIED;
+use vocab::xattr::Xattr;
+use vocab::{InodeId, TimeMs};
+
+/// A tree being built.
+#[derive(Debug)]
+pub struct Build {
+    tree: Tree,
+    has_root: bool,
+}
+
+/// What cannot be built.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum BuildError {
+    /// No inode has the root's id, or it is no directory.
+    NoRoot,
+    /// Children of an inode that is no directory.
+    NotADirectory(InodeId),
+    /// A directory lists a child that has a parent already.
+    TwoParents(InodeId),
+    /// Names of a directory are out of order or doubled.
+    Order(InodeId),
+}
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BuildError::NoRoot => write!(f, "there is no root directory"),
+            BuildError::NotADirectory(id) => write!(f, "inode {id} has children but is no directory"),
+            BuildError::TwoParents(id) => write!(f, "inode {id} is in two directories"),
+            BuildError::Order(id) => write!(f, "names in directory {id} are out of order"),
+        }
+    }
+}
+
+impl std::error::Error for BuildError {}
+
+impl Build {
+    /// Begins with nothing. `store` must hold no inode yet; the root's record is made here and replaced by the image's.
+    pub fn new(store: &mut Store) -> Build {
+        let kind = InodeKind::Directory { children: 0, child_count: 0, storage_policy: 0 };
+        let root = Inode {
+            id: InodeId::ROOT,
+            parent: None,
+            user: store.intern_user(""),
+            group: store.intern_group(""),
+            mode: vocab::Mode::new(0o755),
+            mtime: TimeMs(0),
+            atime: TimeMs(0),
+            features: Features::NONE,
+            kind,
+        };
+        let root = store.add_inode(&root, b"");
+        let tree = Tree {
+            root,
+            lists: Lists::default(),
+            acls: HashMap::new(),
+            xattrs: HashMap::new(),
+            quotas: HashMap::new(),
+            constructions: HashMap::new(),
+            symlinks: HashMap::new(),
+            leases: lease::Leases::default(),
+            detached: VecDeque::new(),
+            inode_count: 0,
+        };
+        Build { tree, has_root: false }
+    }
+
+    /// Adds an inode; its parent, children and features are set later. The root is told by its id.
+    pub fn add(&mut self, store: &mut Store, inode: &Inode, name: &[u8]) -> InodeHandle {
+        if inode.id != InodeId::ROOT {
+            return store.add_inode(inode, name);
+        }
+        self.has_root = matches!(inode.kind, InodeKind::Directory { .. });
+        store.edit_inode(self.tree.root, |root| *root = inode.clone());
+        self.tree.root
+    }
+
+    /// Sets the children of a directory, in name order.
+    ///
+    /// # Errors
+    /// See [`BuildError`]; the list is not set then.
+    pub fn set_children(&mut self, store: &mut Store, parent: InodeHandle, children: Vec<InodeHandle>) -> Result<(), BuildError> {
+        let id = store.inode_id(parent);
+        if store.kind(parent) != KindTag::Directory {
+            return Err(BuildError::NotADirectory(id));
+        }
+        let ordered = children.windows(2).all(|pair| compare_names(store.name(pair[0]), store.name(pair[1])).is_lt());
+        if !ordered {
+            return Err(BuildError::Order(id));
+        }
+        for child in &children {
+            if store.parent(*child).is_some() || *child == self.tree.root {
+                return Err(BuildError::TwoParents(store.inode_id(*child)));
+            }
+            store.set_parent(*child, Some(parent));
+        }
+        let count = children.len() as u32;
+        let list = self.tree.lists.set_sorted(store, children);
+        store.set_children(parent, list, count);
+        Ok(())
+    }
+
+    /// Sets stored ACL entries.
+    pub fn set_acl(&mut self, store: &mut Store, inode: InodeHandle, entries: &[AclEntry]) {
+        self.tree.set_acl(store, inode, entries);
+    }
+    /// Sets extended attributes.
+    pub fn set_xattrs(&mut self, store: &mut Store, inode: InodeHandle, all: Vec<Xattr>) {
+        self.tree.set_xattrs(store, inode, all);
+    }
+    /// Sets the target of a symlink.
+    pub fn set_symlink_target(&mut self, store: &mut Store, inode: InodeHandle, target: &[u8]) {
+        self.tree.set_symlink_target(store, inode, target);
+    }
+    /// Sets the quota of a directory; its use is counted at the end.
+    pub fn set_quota(&mut self, store: &mut Store, directory: InodeHandle, limits: Quota) {
+        if limits != Quota::default() {
+            self.tree.quotas.insert(directory, QuotaRecord { limits, usage: Usage::default() });
+            let features = store.features(directory);
+            store.set_features(directory, features.with(Features::QUOTA));
+        }
+    }
+    /// Marks a file as being written.
+    pub fn open(&mut self, store: &mut Store, file: InodeHandle, client: &str, machine: &str) {
+        self.tree.constructions.insert(file, Construction { client: client.into(), machine: machine.into() });
+        let features = store.features(file);
+        store.set_features(file, features.with(Features::CONSTRUCTION));
+    }
+
+    /// Counts everything: inodes, quota use, leases. Inodes that no directory lists stay in the store, unreachable, as in Hadoop. Blocks must be
+    /// attached by now.
+    ///
+    /// # Errors
+    /// [`BuildError::NoRoot`].
+    pub fn finish(mut self, store: &mut Store) -> Result<Tree, BuildError> {
+        if !self.has_root {
+            return Err(BuildError::NoRoot);
+        }
+        let root = self.tree.root;
+        if !self.tree.quotas.contains_key(&root) {
+            let limits = Quota { namespace: Some(quota::ROOT_NAMESPACE), ..Quota::default() };
+            self.set_quota(store, root, limits);
+        }
+        self.tree.count_all(store);
+        let open: Vec<InodeHandle> = self.tree.constructions.keys().copied().collect();
+        for file in open {
+            let id = store.inode_id(file);
+            if let Some(construction) = self.tree.constructions.get_mut(&file) {
+                let client: Arc<str> = self.tree.leases.add(&construction.client, id);
+                construction.client = client;
+            }
+        }
+        Ok(self.tree)
+    }
+}
+
+struct Frame {
+    directory: InodeHandle,
+    usage: Usage,
+    storage_policy: u8,
+    children: std::vec::IntoIter<InodeHandle>,
+}
+
+impl Tree {
+    /// One walk over the whole tree that counts inodes and the use of every quota directory.
+    fn count_all(&mut self, store: &Store) {
+        self.inode_count = 0;
+        let mut open = vec![self.enter(store, self.root, UNSPECIFIED)];
+        while let Some(frame) = open.last_mut() {
+            if let Some(child) = frame.children.next() {
+                if store.kind(child) == KindTag::Directory {
+                    let inherited = frame.storage_policy;
+                    let next = self.enter(store, child, inherited);
+                    open.push(next);
+                } else {
+                    self.inode_count += 1;
+                    let inherited = frame.storage_policy;
+                    let mut usage = Usage { namespace: 1, ..Usage::default() };
+                    if let Some(shape) = self.file_shape_below(store, child, inherited) {
+                        quota::add(&mut usage, &self.blocks_usage(store, child, &shape, 0));
+                    }
+                    quota::add(&mut frame.usage, &usage);
+                }
+                continue;
+            }
+            let (directory, usage) = (frame.directory, frame.usage);
+            open.pop();
+            if let Some(record) = self.quotas.get_mut(&directory) {
+                record.usage = usage;
+            }
+            if let Some(above) = open.last_mut() {
+                quota::add(&mut above.usage, &usage);
+            }
+        }
+    }
+
+    fn enter(&mut self, store: &Store, directory: InodeHandle, inherited: u8) -> Frame {
+        self.inode_count += 1;
+        let own = self.own_storage_policy(store, directory);
+        let children: Vec<InodeHandle> = self.children(store, directory).collect();
+        Frame {
+            directory,
+            usage: Usage { namespace: 1, ..Usage::default() },
+            storage_policy: if own == UNSPECIFIED { inherited } else { own },
+            children: children.into_iter(),
+        }
+    }
+}

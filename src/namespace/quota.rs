@@ -1,0 +1,214 @@
+//! Quotas: limits and running use of the directories that have any. What a file uses is a function of durable fields alone, so that live, replayed
+//! and reloaded state count the same: the last block of an open file counts in full, whatever its replicas.
+
+use crate::Tree;
+use crate::resolve::text;
+use record::{Features, InodeHandle, InodeKind, KindTag, Store};
+use vocab::quota::{Quota, Usage};
+use vocab::refusal::QuotaExceeded;
+use vocab::storage_policy::{UNSPECIFIED, by_id};
+use vocab::{Block, Refusal, StorageKind};
+
+/// Namespace quota of every root: no limit, but its use is kept.
+pub const ROOT_NAMESPACE: u64 = i64::MAX as u64;
+
+/// Limits and use of a directory. `usage` is derived: the sum over the subtree, the directory itself included.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct QuotaRecord {
+    /// Limits.
+    pub limits: Quota,
+    /// Use.
+    pub usage: Usage,
+}
+
+/// Adds one use to another.
+pub fn add(to: &mut Usage, more: &Usage) {
+    to.namespace += more.namespace;
+    to.space += more.space;
+    for (to, more) in to.by_kind.iter_mut().zip(more.by_kind) {
+        *to += more;
+    }
+}
+
+/// The use turned round.
+pub fn negated(usage: &Usage) -> Usage {
+    Usage { namespace: -usage.namespace, space: -usage.space, by_kind: usage.by_kind.map(|n| -n) }
+}
+
+/// `after - before`.
+pub fn difference(after: &Usage, before: &Usage) -> Usage {
+    let mut usage = *after;
+    add(&mut usage, &negated(before));
+    usage
+}
+
+/// What one block of `bytes` counts with that replication under a storage policy (0: kinds are not counted).
+pub fn block_usage(bytes: u64, replication: u16, storage_policy: u8) -> Usage {
+    let bytes = bytes as i64;
+    let mut usage = Usage { space: bytes * i64::from(replication), ..Usage::default() };
+    if let Some(policy) = by_id(storage_policy) {
+        for kind in policy.counted_kinds(replication) {
+            usage.by_kind[kind as usize] += bytes;
+        }
+    }
+    usage
+}
+
+/// What counts for usage of a file: replication, preferred block size, whether it is open.
+#[derive(Clone, Copy, Debug)]
+pub struct FileShape {
+    /// Replicas.
+    pub replication: u16,
+    /// Preferred block size in bytes.
+    pub block_size: u64,
+    /// Whether it is being written.
+    pub open: bool,
+    /// Storage policy in effect, 0 for none.
+    pub storage_policy: u8,
+    /// Erasure coding policy, 0 for replication.
+    pub erasure_coding_policy: u8,
+}
+
+impl FileShape {
+    /// Use of the block at the end of a file.
+    pub fn last(&self, block: &Block) -> Usage {
+        block_usage(if self.open { self.block_size.max(block.length) } else { block.length }, self.replication, self.storage_policy)
+    }
+    /// Use of any other block.
+    pub fn full(&self, block: &Block) -> Usage {
+        block_usage(block.length, self.replication, self.storage_policy)
+    }
+}
+
+impl Tree {
+    /// The shape of a file; `None` for anything else.
+    pub fn file_shape(&self, store: &Store, file: InodeHandle) -> Option<FileShape> {
+        let shape = self.file_shape_below(store, file, UNSPECIFIED)?;
+        Some(FileShape { storage_policy: self.storage_policy(store, file), ..shape })
+    }
+
+    /// The shape of a file below a directory whose storage policy is known.
+    pub(crate) fn file_shape_below(&self, store: &Store, file: InodeHandle, inherited: u8) -> Option<FileShape> {
+        let inode = store.inode(file);
+        let InodeKind::File { replication, block_size, erasure_coding_policy, storage_policy } = inode.kind else { return None };
+        Some(FileShape {
+            replication,
+            block_size,
+            open: inode.features.contains(Features::CONSTRUCTION),
+            storage_policy: if storage_policy == UNSPECIFIED { inherited } else { storage_policy },
+            erasure_coding_policy,
+        })
+    }
+
+    /// What a single inode counts (a directory without its children).
+    pub fn inode_usage(&self, store: &Store, inode: InodeHandle) -> Usage {
+        let mut usage = match self.file_shape(store, inode) {
+            Some(shape) => self.blocks_usage(store, inode, &shape, 0),
+            None => Usage::default(),
+        };
+        usage.namespace = 1;
+        usage
+    }
+
+    /// What the blocks of a file from the `from`th on count.
+    pub fn blocks_usage(&self, store: &Store, file: InodeHandle, shape: &FileShape, from: usize) -> Usage {
+        let count = store.block_count_of(file);
+        let mut usage = Usage::default();
+        for at in from..count {
+            let Some(block) = store.block_at(file, at).map(|b| store.block(b).block) else { break };
+            add(&mut usage, &if at + 1 == count { shape.last(&block) } else { shape.full(&block) });
+        }
+        usage
+    }
+
+    /// What a subtree counts, by walking it.
+    pub fn subtree_usage(&self, store: &Store, top: InodeHandle) -> Usage {
+        let mut usage = Usage::default();
+        let mut open = vec![top];
+        while let Some(inode) = open.pop() {
+            add(&mut usage, &self.inode_usage(store, inode));
+            if store.kind(inode) == KindTag::Directory {
+                open.extend(self.children(store, inode));
+            }
+        }
+        usage
+    }
+
+    /// Limits and use of a directory that has a quota.
+    pub fn quota(&self, store: &Store, directory: InodeHandle) -> Option<&QuotaRecord> {
+        if store.features(directory).contains(Features::QUOTA) { self.quotas.get(&directory) } else { None }
+    }
+
+    /// Sets the limits. A directory that had none gets its use counted now; one left without limits is no quota directory any more (but the root
+    /// always is).
+    pub fn set_quota_limits(&mut self, store: &mut Store, directory: InodeHandle, limits: Quota) {
+        let features = store.features(directory);
+        if limits == Quota::default() && directory != self.root {
+            self.quotas.remove(&directory);
+            store.set_features(directory, features.without(Features::QUOTA));
+        } else if let Some(record) = self.quotas.get_mut(&directory) {
+            record.limits = limits;
+        } else {
+            let usage = self.subtree_usage(store, directory);
+            self.quotas.insert(directory, QuotaRecord { limits, usage });
+            store.set_features(directory, features.with(Features::QUOTA));
+        }
+    }
+
+    /// Adds to the use of every quota directory from `directory` up to the root.
+    pub fn add_usage(&mut self, store: &Store, directory: InodeHandle, delta: &Usage) {
+        if *delta == Usage::default() {
+            return;
+        }
+        let mut current = Some(directory);
+        while let Some(inode) = current {
+            if store.features(inode).contains(Features::QUOTA) {
+                if let Some(record) = self.quotas.get_mut(&inode) {
+                    add(&mut record.usage, delta);
+                }
+            }
+            current = store.parent(inode);
+        }
+    }
+
+    /// Whether `delta` more fits every quota from `directory` up to, but not with, `stop` (`None`: up to the root).
+    ///
+    /// # Errors
+    /// `NamespaceQuota`, `SpaceQuota`, `KindQuota` of the nearest directory whose limit would be exceeded.
+    pub fn verify_quota(&self, store: &Store, directory: InodeHandle, stop: Option<InodeHandle>, delta: &Usage) -> Result<(), Refusal> {
+        if delta.namespace <= 0 && delta.space <= 0 && delta.by_kind.iter().all(|n| *n <= 0) {
+            return Ok(());
+        }
+        let mut current = Some(directory);
+        while let Some(inode) = current.filter(|i| Some(*i) != stop) {
+            if let Some(record) = self.quota(store, inode) {
+                record.verify(delta, || text(&self.path_of(store, inode)))?;
+            }
+            current = store.parent(inode);
+        }
+        Ok(())
+    }
+}
+
+impl QuotaRecord {
+    fn verify(&self, delta: &Usage, path: impl Fn() -> std::sync::Arc<str>) -> Result<(), Refusal> {
+        let exceeded = |limit: Option<u64>, used: i64, more: i64| {
+            let quota = i64::try_from(limit?).ok()?;
+            let over = more > 0 && used > quota.saturating_sub(more);
+            over.then(|| Box::new(QuotaExceeded { path: path(), quota, count: used + more }))
+        };
+        if let Some(e) = exceeded(self.limits.namespace, self.usage.namespace, delta.namespace) {
+            return Err(Refusal::NamespaceQuota(e));
+        }
+        if let Some(e) = exceeded(self.limits.space, self.usage.space, delta.space) {
+            return Err(Refusal::SpaceQuota(e));
+        }
+        for kind in StorageKind::ALL.into_iter().filter(|k| k.supports_quota()) {
+            let i = kind as usize;
+            if let Some(e) = exceeded(self.limits.by_kind[i], self.usage.by_kind[i], delta.by_kind[i]) {
+                return Err(Refusal::KindQuota(e, kind));
+            }
+        }
+        Ok(())
+    }
+}

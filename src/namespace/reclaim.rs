@@ -1,0 +1,125 @@
+//! Detached subtrees: invisible at once, freed in slices.
+//!
+//! A subtree leaves the tree by one unlink. Its inodes, blocks, side tables and leases go in slices, children before their directory. What it used
+//! of quotas above is given back as it is freed; a small subtree is freed in the same hold, so that its quota is free before the answer. Ids of
+//! detached inodes are found no more ([`Tree::find`]), and nobody can reach them by path. Until the last slice the use of quota directories above is
+//! higher than what they hold, never lower.
+
+use crate::children::Taken;
+use crate::{Tree, quota};
+use record::{Features, InodeHandle, KindTag, Store};
+use vocab::InodeId;
+use vocab::storage_policy::UNSPECIFIED;
+
+/// A subtree waiting to be freed.
+#[derive(Debug)]
+pub struct Detached {
+    /// Quota directories that were above it.
+    charged: Vec<InodeId>,
+    /// Storage policy that it inherited from above.
+    storage_policy: u8,
+    /// Walk within the subtree: inodes not looked at yet and directories entered, deepest last.
+    open: Vec<Step>,
+}
+
+#[derive(Debug)]
+enum Step {
+    Visit(InodeHandle),
+    Entered(InodeHandle, Taken),
+}
+
+/// Who takes the blocks of a file that goes; `state` passes the block half.
+pub trait BlockSink {
+    /// Takes all blocks of the file out of the store.
+    fn release(&mut self, store: &mut Store, file: InodeHandle);
+}
+
+impl Tree {
+    /// Cuts a subtree off. It is invisible from now on; [`Tree::reclaim`] frees it.
+    pub fn detach(&mut self, store: &mut Store, top: InodeHandle) {
+        let parent = store.parent(top);
+        let storage_policy = parent.map_or(UNSPECIFIED, |p| self.storage_policy(store, p));
+        let mut charged = Vec::new();
+        let mut above = parent;
+        while let Some(directory) = above {
+            if store.features(directory).contains(Features::QUOTA) {
+                charged.push(store.inode_id(directory));
+            }
+            above = store.parent(directory);
+        }
+        self.unlink(store, top);
+        let features = store.features(top);
+        store.set_features(top, features.with(Features::DETACHED));
+        self.detached.push_back(Detached { charged, storage_policy, open: vec![Step::Visit(top)] });
+    }
+
+    /// Whether subtrees wait to be freed.
+    pub fn has_detached(&self) -> bool {
+        !self.detached.is_empty()
+    }
+
+    /// Frees up to `budget` inodes. Gives how many it freed; fewer than `budget` means that nothing waits any more.
+    pub fn reclaim(&mut self, store: &mut Store, sink: &mut dyn BlockSink, budget: u64) -> u64 {
+        let mut freed = 0;
+        while freed < budget {
+            let Some(mut job) = self.detached.pop_front() else { break };
+            while freed < budget {
+                let Some(step) = job.open.pop() else { break };
+                freed += self.free_step(store, sink, &mut job, step);
+            }
+            if !job.open.is_empty() {
+                self.detached.push_front(job);
+            }
+        }
+        freed
+    }
+
+    /// Enters a directory, takes one of its children, or frees an inode that has none (left). Gives how many it freed.
+    fn free_step(&mut self, store: &mut Store, sink: &mut dyn BlockSink, job: &mut Detached, step: Step) -> u64 {
+        match step {
+            Step::Visit(inode) if store.children(inode).1 > 0 => {
+                let children = self.lists.take(store.children(inode).0);
+                store.set_children(inode, 0, 0);
+                job.open.push(Step::Entered(inode, children));
+                0
+            }
+            Step::Entered(directory, mut children) => {
+                if let Some(child) = children.pop() {
+                    job.open.push(Step::Entered(directory, children));
+                    job.open.push(Step::Visit(child));
+                    return 0;
+                }
+                self.free_inode(store, sink, job, directory);
+                1
+            }
+            Step::Visit(inode) => {
+                self.free_inode(store, sink, job, inode);
+                1
+            }
+        }
+    }
+
+    fn free_inode(&mut self, store: &mut Store, sink: &mut dyn BlockSink, job: &Detached, inode: InodeHandle) {
+        let mut usage = vocab::quota::Usage { namespace: 1, ..Default::default() };
+        if let Some(mut shape) = self.file_shape(store, inode) {
+            if shape.storage_policy == UNSPECIFIED {
+                shape.storage_policy = job.storage_policy;
+            }
+            quota::add(&mut usage, &self.blocks_usage(store, inode, &shape, 0));
+        }
+        let usage = quota::negated(&usage);
+        for id in &job.charged {
+            let directory = store.find_inode(*id);
+            if let Some(record) = directory.and_then(|d| self.quotas.get_mut(&d)) {
+                quota::add(&mut record.usage, &usage);
+            }
+        }
+        self.close(store, inode);
+        if store.kind(inode) == KindTag::File {
+            sink.release(store, inode);
+        }
+        self.forget_sides(inode, store.features(inode));
+        store.remove_inode(inode);
+        self.inode_count -= 1;
+    }
+}

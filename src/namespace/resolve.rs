@@ -1,0 +1,242 @@
+//! From a path to inodes: plain paths, `/.reserved/.inodes/<id>/...` and `/.reserved/raw/...`.
+
+use crate::Tree;
+use record::{InodeHandle, KindTag, Store};
+use smallvec::SmallVec;
+use std::borrow::Cow;
+use std::sync::Arc;
+use vocab::path::components;
+use vocab::{InodeId, Refusal};
+
+const RESERVED: &[u8] = b".reserved";
+const INODES: &[u8] = b".inodes";
+const RAW: &[u8] = b"raw";
+
+/// A path with the inodes along it, as far as they exist. Holds no borrow of the state.
+#[derive(Clone, Debug)]
+pub struct Resolved<'p> {
+    text: Cow<'p, [u8]>,
+    parts: SmallVec<[(u32, u32); 16]>,
+    inodes: SmallVec<[InodeHandle; 16]>,
+    /// Whether the path was below `/.reserved/raw`.
+    pub raw: bool,
+}
+
+/// Text of path bytes for messages.
+pub fn text(bytes: &[u8]) -> Arc<str> {
+    String::from_utf8_lossy(bytes).into()
+}
+
+impl<'p> Resolved<'p> {
+    /// Number of components; 0 for the root.
+    pub fn depth(&self) -> usize {
+        self.parts.len()
+    }
+    /// The `i`th component below the root.
+    pub fn component(&self, i: usize) -> &[u8] {
+        let (start, end) = self.parts[i];
+        &self.text[start as usize..end as usize]
+    }
+    /// All components.
+    pub fn components(&self) -> impl DoubleEndedIterator<Item = &[u8]> + ExactSizeIterator {
+        self.parts.iter().map(|(start, end)| &self.text[*start as usize..*end as usize])
+    }
+    /// The last component; empty for the root.
+    pub fn name(&self) -> &[u8] {
+        if self.parts.is_empty() { b"" } else { self.component(self.parts.len() - 1) }
+    }
+    /// Existing inodes from the root on: at least the root.
+    pub fn inodes(&self) -> &[InodeHandle] {
+        &self.inodes
+    }
+    /// The inode that the whole path names.
+    pub fn last(&self) -> Option<InodeHandle> {
+        self.inode(self.depth())
+    }
+    /// The inode at depth `i` (0 is the root).
+    pub fn inode(&self, i: usize) -> Option<InodeHandle> {
+        self.inodes.get(i).copied()
+    }
+    /// The inode above the last component; `None` for the root or if it does not exist.
+    pub fn parent(&self) -> Option<InodeHandle> {
+        self.inode(self.depth().checked_sub(1)?)
+    }
+    /// The deepest inode that exists.
+    pub fn deepest(&self) -> InodeHandle {
+        self.inodes[self.inodes.len() - 1]
+    }
+    /// The path in plain form: one slash before each component, `/` for the root. Raw paths lose their prefix.
+    pub fn path(&self) -> Vec<u8> {
+        self.path_to(self.depth())
+    }
+    /// The plain path of the first `depth` components.
+    pub fn path_to(&self, depth: usize) -> Vec<u8> {
+        if depth == 0 {
+            return b"/".to_vec();
+        }
+        let mut path = Vec::with_capacity(self.text.len());
+        for part in self.components().take(depth) {
+            path.push(b'/');
+            path.extend_from_slice(part);
+        }
+        path
+    }
+    /// [`Resolved::path`] as text.
+    pub fn path_text(&self) -> Arc<str> {
+        text(&self.path())
+    }
+    /// The path with another inode at its end, after the name was entered or replaced.
+    pub fn with_last(mut self, inode: InodeHandle) -> Resolved<'p> {
+        self.inodes.truncate(self.depth());
+        self.inodes.push(inode);
+        self
+    }
+    /// Whether this path is `other` or lies above it.
+    pub fn is_prefix_of(&self, other: &Resolved<'_>) -> bool {
+        self.depth() <= other.depth() && self.components().zip(other.components()).all(|(a, b)| a == b)
+    }
+}
+
+impl Tree {
+    /// Walks a path. Never refuses for what is on the way: the walk ends at the last inode that exists, at a file or at a symlink; the access
+    /// checks say what that means. Refused are only paths by inode id that name none.
+    ///
+    /// # Errors
+    /// `FileNotFound` for `/.reserved/.inodes/<id>` of no inode.
+    pub fn resolve<'p>(&self, store: &Store, path: &'p [u8]) -> Result<Resolved<'p>, Refusal> {
+        let mut parts = components(path);
+        if parts.next() == Some(RESERVED) {
+            match parts.next() {
+                Some(INODES) => {
+                    if let Some(id) = parts.next() {
+                        return self.resolve_by_id(store, path, id);
+                    }
+                }
+                Some(RAW) => return Ok(self.resolve_raw(store, path)),
+                _ => {}
+            }
+        }
+        Ok(self.walk(store, Cow::Borrowed(path), false))
+    }
+
+    fn resolve_raw<'p>(&self, store: &Store, path: &'p [u8]) -> Resolved<'p> {
+        let rest = after_components(path, 2);
+        if components(rest).next() == Some(RESERVED) && components(rest).count() == 1 {
+            return self.walk(store, Cow::Borrowed(path), true);
+        }
+        self.walk(store, Cow::Borrowed(rest), true)
+    }
+
+    fn resolve_by_id<'p>(&self, store: &Store, path: &'p [u8], id: &[u8]) -> Result<Resolved<'p>, Refusal> {
+        let wrong = |what: &str| Refusal::not_found(format!("{what}: {}", text(path)));
+        let number = std::str::from_utf8(id).ok().and_then(|s| s.parse::<i64>().ok()).ok_or_else(|| wrong("Invalid inode path"))?;
+        let inode = self.find(store, InodeId(number)).ok_or_else(|| wrong("File for given inode path does not exist"))?;
+        let mut rest = after_components(path, 3);
+        let mut top = inode;
+        if components(rest).next() == Some(b"..") {
+            top = store.parent(inode).unwrap_or(self.root());
+            rest = b"";
+        }
+        let mut full = self.path_of(store, top);
+        full.push(b'/');
+        full.extend_from_slice(rest);
+        Ok(self.walk(store, Cow::Owned(full), false))
+    }
+
+    fn walk<'p>(&self, store: &Store, path: Cow<'p, [u8]>, raw: bool) -> Resolved<'p> {
+        let mut parts = SmallVec::new();
+        let start = path.as_ptr() as usize;
+        for part in components(&path) {
+            let at = (part.as_ptr() as usize - start) as u32;
+            parts.push((at, at + part.len() as u32));
+        }
+        let mut resolved = Resolved { text: path, parts, inodes: SmallVec::new(), raw };
+        let mut current = self.root();
+        resolved.inodes.push(current);
+        for i in 0..resolved.parts.len() {
+            match self.child(store, current, resolved.component(i)) {
+                Some(child) => current = child,
+                None => break,
+            }
+            resolved.inodes.push(current);
+        }
+        resolved
+    }
+
+    /// The child of a directory; `None` also for anything that is no directory.
+    pub fn child(&self, store: &Store, directory: InodeHandle, name: &[u8]) -> Option<InodeHandle> {
+        let (list, _) = store.children(directory);
+        self.lists.get(store, list, name)
+    }
+
+    /// The inode of an id, if it is in the tree (not of a subtree that waits to be freed).
+    pub fn find(&self, store: &Store, id: InodeId) -> Option<InodeHandle> {
+        store.find_inode(id).filter(|h| self.is_attached(store, *h))
+    }
+
+    /// Whether the inode is reachable from the root.
+    pub fn is_attached(&self, store: &Store, inode: InodeHandle) -> bool {
+        if self.detached.is_empty() {
+            return true;
+        }
+        let mut top = inode;
+        while let Some(parent) = store.parent(top) {
+            top = parent;
+        }
+        top == self.root()
+    }
+
+    /// The full path of an inode.
+    pub fn path_of(&self, store: &Store, inode: InodeHandle) -> Vec<u8> {
+        let mut chain: SmallVec<[InodeHandle; 16]> = SmallVec::new();
+        let mut current = inode;
+        while let Some(parent) = store.parent(current) {
+            chain.push(current);
+            current = parent;
+        }
+        if chain.is_empty() {
+            return b"/".to_vec();
+        }
+        let mut path = Vec::with_capacity(chain.len() * 16);
+        for inode in chain.iter().rev() {
+            path.push(b'/');
+            path.extend_from_slice(store.name(*inode));
+        }
+        path
+    }
+
+    /// The path of an inode as a resolved one.
+    pub fn resolve_inode(&self, store: &Store, inode: InodeHandle) -> Resolved<'static> {
+        self.walk(store, Cow::Owned(self.path_of(store, inode)), false)
+    }
+
+    /// The refusal for a symlink at depth `i` of a path: the client goes on from its target.
+    pub fn unresolved(&self, store: &Store, resolved: &Resolved<'_>, i: usize) -> Option<Refusal> {
+        let link = resolved.inode(i).filter(|h| store.kind(*h) == KindTag::Symlink)?;
+        let remainder = resolved.components().skip(i).collect::<Vec<_>>().join(&b'/');
+        Some(Refusal::UnresolvedPath {
+            path: resolved.path_text(),
+            preceding: text(&resolved.path_to(i.saturating_sub(1))),
+            remainder: text(&remainder),
+            target: text(self.symlink_target(link)),
+        })
+    }
+}
+
+/// What is left of a path behind its first `n` components.
+fn after_components(path: &[u8], n: usize) -> &[u8] {
+    match components(path).nth(n) {
+        Some(part) => &path[part.as_ptr() as usize - path.as_ptr() as usize..],
+        None => b"",
+    }
+}
+
+/// Whether the components are exactly `/.reserved`.
+pub fn is_exactly_reserved(path: &[u8]) -> bool {
+    components(path).eq([RESERVED])
+}
+
+/// Whether the path names the top of the reserved trees, which cannot be changed: `/.reserved`, `/.reserved/raw`, `/.reserved/.inodes`.
+pub fn is_reserved(path: &[u8]) -> bool {
+    components(path).next() == Some(RESERVED)
+}

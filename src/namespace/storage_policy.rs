@@ -1,0 +1,44 @@
+//! Storage policies along the tree: a file or directory without one of its own has that of the nearest directory above.
+
+use crate::Tree;
+use record::{InodeHandle, InodeKind, Store};
+use vocab::storage_policy::UNSPECIFIED;
+
+impl Tree {
+    /// The policy number set on the inode itself, 0 for none.
+    pub fn own_storage_policy(&self, store: &Store, inode: InodeHandle) -> u8 {
+        match store.inode(inode).kind {
+            InodeKind::Directory { storage_policy, .. } | InodeKind::File { storage_policy, .. } => storage_policy,
+            InodeKind::Symlink | InodeKind::Reference { .. } => UNSPECIFIED,
+        }
+    }
+
+    /// The policy number in effect, 0 if nothing is set up to the root. Symlinks have none.
+    pub fn storage_policy(&self, store: &Store, inode: InodeHandle) -> u8 {
+        let mut current = Some(inode);
+        while let Some(inode) = current {
+            let own = self.own_storage_policy(store, inode);
+            if own != UNSPECIFIED {
+                return own;
+            }
+            current = store.parent(inode);
+        }
+        UNSPECIFIED
+    }
+
+    /// Sets the policy of a file or directory; 0 unsets it.
+    pub fn set_storage_policy(&mut self, store: &mut Store, inode: InodeHandle, policy: u8) {
+        store.edit_inode(inode, |i| match &mut i.kind {
+            InodeKind::Directory { storage_policy, .. } | InodeKind::File { storage_policy, .. } => *storage_policy = policy,
+            InodeKind::Symlink | InodeKind::Reference { .. } => {}
+        });
+    }
+
+    /// The nearest erasure coding policy number at or above a directory is kept as an attribute by name; files carry the number.
+    pub fn file_erasure_coding_policy(&self, store: &Store, inode: InodeHandle) -> u8 {
+        match store.inode(inode).kind {
+            InodeKind::File { erasure_coding_policy, .. } => erasure_coding_policy,
+            _ => 0,
+        }
+    }
+}
