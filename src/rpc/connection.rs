@@ -4,14 +4,16 @@
 
 use crate::call::{Call, CallerContext, ClientId, ErrorCode, RemoteException, Reply, RequestHeader, Service};
 use crate::calls::Calls;
-use crate::handshake::{self, Handshake};
-use crate::header::{self, Malformed, RawHeader, RawNames};
+use crate::handshake;
 use crate::negotiation::Negotiation;
 use crate::reply::{self, ReplyIds};
 use crate::server::{Entry, Port};
 use bytes::{Buf, Bytes, BytesMut};
 use hadoop_proto::common::rpc_request_header_proto::OperationProto;
 use hadoop_proto::common::{IpcConnectionContextProto, RpcKindProto, RpcSaslProto};
+use hadoop_proto::frame::{AUTH_NONE, AUTH_SASL, ConnectionHeader, Decoder, Incoming, split_delimited};
+use hadoop_proto::view::{self, Sint32, ViewError};
+use hadoop_proto::wire::Cursor;
 use prost::Message;
 use security::User;
 use security::groups::UserGroups;
@@ -69,8 +71,6 @@ enum Step<M> {
     Call(Call<M>),
     /// Who calls must be found out before anything else is read.
     Identify { user: IpcConnectionContextProto },
-    /// The groups of the caller are out of date; ask again, then look at the same input again.
-    Regroup,
 }
 
 /// Who calls, as long as the connection lasts.
@@ -83,9 +83,8 @@ struct Connection<'a, S: Service> {
     port: &'a Port<S>,
     entry: &'a Entry,
     peer: SocketAddr,
-    input: BytesMut,
+    input: Decoder,
     output: BytesMut,
-    greeted: bool,
     negotiation: Negotiation,
     identity: Option<Identity>,
     /// When the bytes at hand were read.
@@ -99,9 +98,8 @@ impl<'a, S: Service> Connection<'a, S> {
             port,
             entry,
             peer,
-            input: BytesMut::new(),
+            input: Decoder::new(port.settings.request_bytes_max),
             output: BytesMut::new(),
-            greeted: false,
             negotiation: Negotiation::NotAsked,
             identity: None,
             received: Instant::now(),
@@ -136,6 +134,11 @@ impl<'a, S: Service> Connection<'a, S> {
         calls: &mut Calls<F>,
         serve: impl Fn(Call<S::Method>) -> F,
     ) -> bool {
+        if let Some(identity) = &mut self.identity
+            && !self.port.users.groups().is_current(&identity.groups, self.received)
+        {
+            identity.groups = self.port.users.groups().of(&identity.user.name).await;
+        }
         while !self.closing && self.output.len() < FLUSH_BYTES && self.has_room(calls.parked()) {
             match self.step() {
                 Ok(Step::Starved) => return true,
@@ -147,11 +150,6 @@ impl<'a, S: Service> Connection<'a, S> {
                 Ok(Step::Identify { user }) => {
                     if let Err(error) = self.identify(user).await {
                         self.fail(&ReplyIds::of_connection(CALL_CONTEXT, -1), error);
-                    }
-                }
-                Ok(Step::Regroup) => {
-                    if let Some(identity) = &mut self.identity {
-                        identity.groups = self.port.users.groups().of(&identity.user.name).await;
                     }
                 }
                 Err((ids, error)) => self.fail(&ids, error),
@@ -223,7 +221,7 @@ impl<'a, S: Service> Connection<'a, S> {
                 Ok(true)
             }
             _ = self.port.room(), if full => Ok(true),
-            read = reader.read_buf(&mut self.input), if starved && self.output.len() < FLUSH_BYTES => {
+            read = reader.read_buf(self.input.buffer()), if starved && self.output.len() < FLUSH_BYTES => {
                 let n = read?;
                 self.received = Instant::now();
                 self.entry.touch(self.received, self.port.started);
@@ -235,15 +233,12 @@ impl<'a, S: Service> Connection<'a, S> {
 
     /// Room for the next read: a little for small frames, what a large one announced as far as it is credible.
     fn make_room(&mut self) {
-        if self.input.is_empty() && self.input.capacity() > KEEP_BYTES {
-            self.input = BytesMut::new();
+        let missing = self.input.missing();
+        let buffer = self.input.buffer();
+        if buffer.is_empty() && buffer.capacity() > KEEP_BYTES {
+            *buffer = BytesMut::new();
         }
-        let have = self.input.len();
-        let announced = match self.input.first_chunk::<4>() {
-            Some(&length) if self.greeted => 4 + u32::from_be_bytes(length) as usize,
-            _ => 0,
-        };
-        self.input.reserve(announced.saturating_sub(have).min(have.max(TRUST_BYTES)).max(READ_BYTES));
+        buffer.reserve(missing.min(buffer.len().max(TRUST_BYTES)).max(READ_BYTES));
     }
 
     fn answer(&mut self, ids: &ReplyIds, answer: Reply) {
@@ -266,124 +261,94 @@ impl<'a, S: Service> Connection<'a, S> {
 
     /// One step through the input.
     fn step(&mut self) -> Result<Step<S::Method>, (ReplyIds, RemoteException)> {
-        if !self.greeted {
-            return Ok(match handshake::read(&mut self.input, &mut self.output) {
-                Handshake::Incomplete => Step::Starved,
-                Handshake::Welcome { sasl } => {
-                    self.greeted = true;
-                    self.negotiation = if sasl { Negotiation::Asked } else { Negotiation::NotAsked };
-                    Step::Again
-                }
-                Handshake::Refused => {
-                    self.closing = true;
-                    Step::Again
-                }
-            });
+        match self.input.next_incoming() {
+            Ok(None) => Ok(Step::Starved),
+            Ok(Some(Incoming::Packet(packet))) => self.packet(packet),
+            Ok(Some(Incoming::Header(ConnectionHeader { auth_protocol, .. }))) => {
+                self.negotiation = match auth_protocol {
+                    AUTH_NONE => Negotiation::NotAsked,
+                    AUTH_SASL => Negotiation::Asked,
+                    other => return Err((ReplyIds::NONE, RemoteException::auth_protocol(other as i8))),
+                };
+                Ok(Step::Again)
+            }
+            Err(error) => {
+                tracing::warn!(port = self.port.name, peer = %self.peer, %error, "connection refused");
+                handshake::refuse(&error, &mut self.output);
+                self.closing = true;
+                Ok(Step::Again)
+            }
         }
-        let Some(&length) = self.input.first_chunk::<4>() else { return Ok(Step::Starved) };
-        let length = u32::from_be_bytes(length) as usize;
-        if length > self.port.settings.request_bytes_max {
-            tracing::warn!(port = self.port.name, peer = %self.peer, length, "request longer than ipc.maximum.data.length");
-            self.closing = true;
-            return Ok(Step::Again);
-        }
-        if self.input.len() < 4 + length {
-            return Ok(Step::Starved);
-        }
-        if self.identity.as_ref().is_some_and(|i| !self.port.users.groups().is_current(&i.groups, self.received)) {
-            return Ok(Step::Regroup);
-        }
-        self.input.advance(4);
-        let frame = self.input.split_to(length).freeze();
-        self.packet(&frame)
     }
 
     /// A whole packet: a call, or a message about the connection.
-    fn packet(&mut self, frame: &Bytes) -> Result<Step<S::Method>, (ReplyIds, RemoteException)> {
-        let mut rest = &frame[..];
-        let header =
-            RawHeader::read(&mut rest).map_err(|e| (ReplyIds::NONE, undecodable("RpcRequestHeaderProto", e)))?;
-        let about = ReplyIds::of_connection(header.call_id, header.retry);
+    fn packet(&mut self, mut packet: Bytes) -> Result<Step<S::Method>, (ReplyIds, RemoteException)> {
+        let undecodable = |e| (ReplyIds::NONE, undecodable("RpcRequestHeaderProto", e));
+        let front = packet.clone();
+        let mut cursor = Cursor::new(&front);
+        let header = cursor.bytes().map_err(ViewError::Wire).and_then(view::rpc::RpcRequestHeader::parse);
+        let header = header.map_err(undecodable)?;
+        packet.advance(front.len() - cursor.rest().len());
+        let (Sint32(call_id), Sint32(retry)) = (header.call_id, header.retry_count);
+        let about = ReplyIds::of_connection(call_id, retry);
         check(&header).map_err(|e| (about, e))?;
-        if header.call_id < 0 {
-            return self.out_of_band(&header, rest).map_err(|e| (about, e));
+        if call_id < 0 {
+            return self.out_of_band(call_id, packet).map_err(|e| (about, e));
         }
         if self.identity.is_none() {
-            let text = "Connection context not established";
-            return Err((about, RemoteException::fatal(ErrorCode::FatalInvalidRpcHeader, text)));
+            return Err((about, invalid_header("Connection context not established")));
         }
-        self.call(frame, &header, rest)
+        self.call(&header, packet)
     }
 
-    fn out_of_band(&mut self, header: &RawHeader<'_>, mut rest: &[u8]) -> Result<Step<S::Method>, RemoteException> {
-        let invalid = |text: &str| RemoteException::fatal(ErrorCode::FatalInvalidRpcHeader, text);
-        match header.call_id {
+    fn out_of_band(&mut self, call_id: i32, mut rest: Bytes) -> Result<Step<S::Method>, RemoteException> {
+        match call_id {
             CALL_PING => Ok(Step::Again),
             CALL_CONTEXT if self.negotiation == Negotiation::Asked => {
-                Err(invalid("Connection header sent during SASL negotiation"))
+                Err(invalid_header("Connection header sent during SASL negotiation"))
             }
-            CALL_CONTEXT if self.identity.is_some() => Err(invalid("Connection context already processed")),
-            CALL_CONTEXT => {
-                let context = header::delimited(&mut rest).map_err(|e| undecodable("IpcConnectionContextProto", e))?;
-                let user = IpcConnectionContextProto::decode(context)
-                    .map_err(|e| undecodable("IpcConnectionContextProto", e))?;
-                Ok(Step::Identify { user })
-            }
+            CALL_CONTEXT if self.identity.is_some() => Err(invalid_header("Connection context already processed")),
+            CALL_CONTEXT => Ok(Step::Identify { user: message("IpcConnectionContextProto", &mut rest)? }),
             CALL_SASL => {
-                let message = header::delimited(&mut rest).map_err(|e| undecodable("RpcSaslProto", e))?;
-                let message = RpcSaslProto::decode(message).map_err(|e| undecodable("RpcSaslProto", e))?;
+                let message: RpcSaslProto = message("RpcSaslProto", &mut rest)?;
                 if let Some(answer) = self.negotiation.step(&message)? {
                     let ids = ReplyIds::of_connection(CALL_SASL, -1);
                     reply::success(&mut self.output, &ids, None, &answer.encode_to_vec());
                 }
                 Ok(Step::Again)
             }
-            other => Err(invalid(&format!("Unknown out of band call #{other}"))),
+            other => Err(invalid_header(format!("Unknown out of band call #{other}"))),
         }
     }
 
     /// Finds the method and makes the call; a method or protocol that does not exist is the fault of that call alone.
     fn call(
         &mut self,
-        frame: &Bytes,
-        header: &RawHeader<'_>,
-        mut rest: &[u8],
+        header: &view::rpc::RpcRequestHeader<'_>,
+        mut rest: Bytes,
     ) -> Result<Step<S::Method>, (ReplyIds, RemoteException)> {
+        let (Sint32(call_id), Sint32(retry)) = (header.call_id, header.retry_count);
         let client_id = ClientId::new(header.client_id).ok_or_else(|| {
             let text = format!("Invalid clientId - length is {} expected length 16", header.client_id.len());
-            (
-                ReplyIds::of_connection(header.call_id, header.retry),
-                RemoteException::fatal(ErrorCode::FatalInvalidRpcHeader, text),
-            )
+            (ReplyIds::of_connection(call_id, retry), invalid_header(text))
         })?;
-        let ids = ReplyIds { call_id: header.call_id, client_id, retry: header.retry };
-        let bad = |e: Malformed| (ids, RemoteException::bad_request(e.to_string()));
-        let names = RawNames::read(&mut rest).map_err(bad)?;
-        let protocol = String::from_utf8_lossy(names.protocol);
-        let method = String::from_utf8_lossy(names.method);
-        let method = self.port.service.find(&protocol, names.version, &method).map_err(|e| (ids, e))?;
-        let body = header::body(frame, rest).map_err(bad)?;
-        let context = self.caller_context(header).map_err(bad)?;
-        let caller = self.caller(&ids, context.as_ref());
-        let header = RequestHeader {
-            call_id: header.call_id,
-            client_id,
-            retry: header.retry,
-            state_id: header.state_id,
-            caller_context: context,
-        };
-        Ok(Step::Call(Call { method, client_version: names.version, header, caller, body, received: self.received }))
-    }
-
-    fn caller_context(&self, header: &RawHeader<'_>) -> Result<Option<CallerContext>, Malformed> {
-        let Some(message) = header.caller_context.filter(|_| self.port.settings.caller_context) else {
-            return Ok(None);
-        };
-        let (context, signature) = header::caller_context(message)?;
-        Ok(Some(CallerContext {
-            context: String::from_utf8_lossy(context).into(),
-            signature: signature.map(Bytes::copy_from_slice),
-        }))
+        let ids = ReplyIds { call_id, client_id, retry };
+        let bad = |e: ViewError| (ids, RemoteException::bad_request(e.to_string()));
+        let names = split_delimited(&mut rest).map_err(|e| bad(e.into()))?;
+        let names = view::rpc::RequestHeader::parse(&names).map_err(bad)?;
+        let (protocol, method) = (names.declaring_class_protocol_name.to_str(), names.method_name.to_str());
+        let version = names.client_protocol_version;
+        let method = self.port.service.find(&protocol, version, &method).map_err(|e| (ids, e))?;
+        // the length of an empty body may be left out
+        let body = if rest.is_empty() { rest } else { split_delimited(&mut rest).map_err(|e| bad(e.into()))? };
+        let caller_context = header.caller_context.filter(|_| self.port.settings.caller_context);
+        let caller_context = caller_context.map(|c| CallerContext {
+            context: c.context.to_str().into(),
+            signature: c.signature.map(Bytes::copy_from_slice),
+        });
+        let caller = self.caller(&ids, caller_context.as_ref());
+        let header = RequestHeader { call_id, client_id, retry, state_id: header.state_id, caller_context };
+        Ok(Step::Call(Call { method, client_version: version, header, caller, body, received: self.received }))
     }
 
     fn caller(&self, ids: &ReplyIds, context: Option<&CallerContext>) -> Caller {
@@ -419,22 +384,34 @@ impl<'a, S: Service> Connection<'a, S> {
 }
 
 /// Faults of a header that end the connection.
-fn check(header: &RawHeader<'_>) -> Result<(), RemoteException> {
-    let invalid = |text: String| Err(RemoteException::fatal(ErrorCode::FatalInvalidRpcHeader, text));
-    match (header.operation, header.kind) {
-        (None, _) => invalid(" IPC Server: No rpc op in rpcRequestHeader".into()),
-        (Some(OperationProto::RpcFinalPacket), None) => invalid(" IPC Server: No rpc kind in rpcRequestHeader".into()),
-        (Some(OperationProto::RpcFinalPacket), Some(RpcKindProto::RpcProtocolBuffer)) => Ok(()),
-        (Some(OperationProto::RpcFinalPacket), Some(_)) if header.call_id < 0 => Ok(()),
-        (Some(OperationProto::RpcFinalPacket), Some(kind)) => {
-            invalid(format!("Unknown rpc kind in rpc header{}", kind.as_str_name()))
+fn check(header: &view::rpc::RpcRequestHeader<'_>) -> Result<(), RemoteException> {
+    match (header.rpc_op, header.rpc_kind) {
+        (None, _) => Err(invalid_header(" IPC Server: No rpc op in rpcRequestHeader")),
+        (Some(OperationProto::RpcFinalPacket), None) => {
+            Err(invalid_header(" IPC Server: No rpc kind in rpcRequestHeader"))
         }
+        (Some(OperationProto::RpcFinalPacket), Some(kind)) => match kind {
+            RpcKindProto::RpcProtocolBuffer => Ok(()),
+            _ if header.call_id.0 < 0 => Ok(()),
+            other => Err(invalid_header(format!("Unknown rpc kind in rpc header{}", other.as_str_name()))),
+        },
         (Some(other), _) => {
-            invalid(format!("IPC Server does not implement rpc header operation{}", other.as_str_name()))
+            let text = format!("IPC Server does not implement rpc header operation{}", other.as_str_name());
+            Err(invalid_header(text))
         }
     }
 }
 
-fn undecodable(what: &str, error: impl std::fmt::Display) -> RemoteException {
-    RemoteException::fatal(ErrorCode::FatalDeserializingRequest, format!("Error decoding {what}: {error}"))
+fn invalid_header(text: impl Into<String>) -> RemoteException {
+    RemoteException::fatal(ErrorCode::FatalInvalidRpcHeader, text)
+}
+
+/// A delimited message about the connection.
+fn message<M: Message + Default>(name: &str, rest: &mut Bytes) -> Result<M, RemoteException> {
+    let bytes = split_delimited(rest).map_err(|e| undecodable(name, e))?;
+    M::decode(bytes).map_err(|e| undecodable(name, e))
+}
+
+fn undecodable(name: &str, error: impl std::fmt::Display) -> RemoteException {
+    RemoteException::fatal(ErrorCode::FatalDeserializingRequest, format!("Error decoding {name}: {error}"))
 }

@@ -6,12 +6,13 @@
 
 mod call;
 mod calls;
+pub mod client;
 mod connection;
 mod handshake;
-mod header;
 mod negotiation;
 mod reply;
 mod server;
 
 pub use call::{Call, CallerContext, ClientId, ErrorCode, RemoteException, Reply, RequestHeader, Service};
+pub use client::Client;
 pub use server::{Listener, PortCounters, Server, Settings};

@@ -2,10 +2,8 @@
 
 use crate::call::{ClientId, RemoteException};
 use bytes::{BufMut, BytesMut};
-use prost::encoding::{encode_varint, encoded_len_varint};
-
-/// Version of the protocol spoken here (`serverIpcVersionNum`).
-pub(crate) const IPC_VERSION: u8 = 9;
+use hadoop_proto::frame::VERSION;
+use hadoop_proto::wire::{Sink, varint_length, zigzag};
 
 /// What ties an answer to its call.
 #[derive(Clone, Copy, Debug)]
@@ -27,71 +25,71 @@ impl ReplyIds {
         u64::from(self.call_id as u32)
     }
     fn retry_bits(&self) -> u64 {
-        u64::from(((self.retry << 1) ^ (self.retry >> 31)) as u32)
+        zigzag(i64::from(self.retry))
     }
     /// Bytes of the fields that every header has.
     fn length(&self) -> usize {
-        1 + encoded_len_varint(self.call_id_bits())
+        1 + varint_length(self.call_id_bits())
             + 2 // status
             + 2 // version
             + 2
             + self.client_id.as_slice().len()
             + 1
-            + encoded_len_varint(self.retry_bits())
+            + varint_length(self.retry_bits())
     }
     fn write_front(&self, status: u8, out: &mut BytesMut) {
         out.put_u8(0x08);
-        encode_varint(self.call_id_bits(), out);
-        out.put_slice(&[0x10, status, 0x18, IPC_VERSION]);
+        out.put_varint(self.call_id_bits());
+        out.put_slice(&[0x10, status, 0x18, VERSION]);
     }
     fn write_back(&self, out: &mut BytesMut) {
         let client_id = self.client_id.as_slice();
         out.put_slice(&[0x3a, client_id.len() as u8]);
         out.put_slice(client_id);
         out.put_u8(0x40);
-        encode_varint(self.retry_bits(), out);
+        out.put_varint(self.retry_bits());
     }
 }
 
 /// Appends a good answer with its message.
 pub(crate) fn success(out: &mut BytesMut, ids: &ReplyIds, state_id: Option<i64>, message: &[u8]) {
     let state = state_id.map(|s| s as u64);
-    let header = ids.length() + state.map_or(0, |s| 1 + encoded_len_varint(s));
-    let total = encoded_len_varint(header as u64) + header + encoded_len_varint(message.len() as u64) + message.len();
+    let header = ids.length() + state.map_or(0, |s| 1 + varint_length(s));
+    let total = varint_length(header as u64) + header + varint_length(message.len() as u64) + message.len();
     out.reserve(4 + total);
     out.put_u32(total as u32);
-    encode_varint(header as u64, out);
+    out.put_varint(header as u64);
     ids.write_front(0, out);
     ids.write_back(out);
     if let Some(s) = state {
         out.put_u8(0x48);
-        encode_varint(s, out);
+        out.put_varint(s);
     }
-    encode_varint(message.len() as u64, out);
+    out.put_varint(message.len() as u64);
     out.put_slice(message);
 }
 
 /// Appends an error answer; its status is FATAL if its code is.
 pub(crate) fn error(out: &mut BytesMut, ids: &ReplyIds, state_id: Option<i64>, error: &RemoteException) {
-    let text = |s: &str| 1 + encoded_len_varint(s.len() as u64) + s.len();
+    let text = |s: &str| 1 + varint_length(s.len() as u64) + s.len();
     let state = state_id.map(|s| s as u64);
     let header =
-        ids.length() + text(&error.class) + text(&error.message) + 2 + state.map_or(0, |s| 1 + encoded_len_varint(s));
-    let total = encoded_len_varint(header as u64) + header;
+        ids.length() + text(&error.class) + text(&error.message) + 2 + state.map_or(0, |s| 1 + varint_length(s));
+    let total = varint_length(header as u64) + header;
     out.reserve(4 + total);
     out.put_u32(total as u32);
-    encode_varint(header as u64, out);
+    out.put_varint(header as u64);
     ids.write_front(if error.is_fatal() { 2 } else { 1 }, out);
     for (tag, s) in [(0x22, &*error.class), (0x2a, &*error.message)] {
         out.put_u8(tag);
-        encode_varint(s.len() as u64, out);
+        out.put_varint(s.len() as u64);
         out.put_slice(s.as_bytes());
     }
     out.put_slice(&[0x30, error.code as u8]);
     ids.write_back(out);
     if let Some(s) = state {
         out.put_u8(0x48);
-        encode_varint(s, out);
+        out.put_varint(s);
     }
 }
 

@@ -21,7 +21,7 @@ use tokio::task::JoinHandle;
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Longest request in bytes (`ipc.maximum.data.length`); a longer one closes its connection.
-    pub request_bytes_max: usize,
+    pub request_bytes_max: u32,
     /// Most calls in flight of the port (handlers times `ipc.server.handler.queue.size`); beyond, connections are not read.
     pub in_flight_max: usize,
     /// How long a peer may leave its answers unread before its connection is closed.
