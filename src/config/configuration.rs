@@ -1,8 +1,8 @@
 //! The merged configuration: later resources win unless a key is final, old names lead to new ones, values refer to others.
 //!
-//! Quirk: resources come in Hadoop's order (core-default, core-site, hdfs-default, hdfs-site), so a key of HDFS that is set in
-//! core-site.xml is overwritten by its own default unless it is final (core_site_loses_to_hdfs_default).
-//! Quirk: an unknown variable ends the expansion, what stands behind it stays as written (expansion).
+//! Quirk: core_site_loses_to_hdfs_default: resources come in Hadoop's order (core-default, core-site, hdfs-default, hdfs-site), so a key of HDFS that is set in
+//! core-site.xml is overwritten by its own default unless it is final.
+//! Quirk: expansion: an unknown variable ends the expansion, what stands behind it stays as written.
 
 use super::error::ConfigError;
 use super::registry::{Origin, registry};

@@ -17,7 +17,7 @@ pub struct GenericOptions {
 
 /// Takes the generic options off the front of a command line; they end at the first word that is none of them.
 ///
-/// Quirk: `-D key` without `=` is swallowed without a word (generic_options).
+/// Quirk: generic_options: `-D key` without `=` is swallowed without a word.
 pub fn take_generic_options(words: &[String]) -> Result<(GenericOptions, &[String]), ConfigError> {
     let mut options = GenericOptions::default();
     let mut rest = words;

@@ -20,7 +20,7 @@ impl Configuration {
             text += &format!(
                 "<property><name>{}</name><value>{}</value><final>{}</final>",
                 escape_xml(name),
-                escape_xml(redactor.value(name, property, "******")),
+                escape_xml(redactor.value(name, &property.value, "******")),
                 self.is_final(name)
             );
             for source in &property.sources {
@@ -33,12 +33,15 @@ impl Configuration {
     }
 
     /// The whole configuration as JSON, or the one property `name`; none if there is no such property.
+    /// Quirk: as_a_real_server_answers: values are expanded here but not in XML.
     pub fn to_json(&self, name: Option<&str>) -> Option<String> {
         let redactor = Redactor::new(self);
         let one = |(name, property): (&str, &Property)| {
+            let expanded = self.expand(&property.value);
+            let value = expanded.as_deref().unwrap_or(&property.value);
             serde_json::json!({
                 "key": name,
-                "value": redactor.value(name, property, "<redacted>"),
+                "value": redactor.value(name, value, "<redacted>"),
                 "isFinal": self.is_final(name),
                 "resource": property.sources.first().map_or("Unknown", String::as_str),
             })
@@ -70,8 +73,8 @@ impl Redactor {
         Redactor(values::trimmed_strings(patterns).iter().map(compile).collect())
     }
 
-    fn value<'a>(&self, name: &str, property: &'a Property, hidden: &'a str) -> &'a str {
-        if self.0.iter().any(|pattern| pattern.is_match(name)) { hidden } else { &property.value }
+    fn value<'a>(&self, name: &str, value: &'a str, hidden: &'a str) -> &'a str {
+        if self.0.iter().any(|pattern| pattern.is_match(name)) { hidden } else { value }
     }
 }
 
@@ -144,7 +147,7 @@ mod tests {
     /// The names whose values are hidden.
     fn hidden(conf: &Configuration) -> Vec<&str> {
         let redactor = Redactor::new(conf);
-        conf.properties().filter(|(name, p)| redactor.value(name, p, "?") == "?").map(|(name, _)| name).collect()
+        conf.properties().filter(|(name, p)| redactor.value(name, &p.value, "?") == "?").map(|(name, _)| name).collect()
     }
 
     #[test]
@@ -202,7 +205,9 @@ mod tests {
             };
             Some((field("name")?, field("value")?, field("source")?))
         };
-        let mut conf = Configuration::with_defaults(Environment::default());
+        let mut environment = Environment::default();
+        environment.properties.insert("user.home".into(), "/root".into());
+        let mut conf = Configuration::with_defaults(environment);
         for (name, value, source) in golden.split("</property>").filter_map(property) {
             match source.as_str() {
                 "core-default.xml" | "hdfs-default.xml" => {}

@@ -1,8 +1,8 @@
 //! Site files: `<configuration><property><name/><value/><final/><source/></property></configuration>` and XInclude, with
 //! the liberties of Hadoop's reader: any root element, unknown elements ignored, properties as attributes too.
 //!
-//! Quirk: an empty `<value></value>` is no value at all (the default stays), one blank is a value (empty_value_is_none).
-//! Quirk: `<final>` must be exactly `true`; `TRUE` or ` true ` is not final (final_is_exact).
+//! Quirk: empty_value_is_none: an empty `<value></value>` is no value at all (the default stays), one blank is a value.
+//! Quirk: final_is_exact: `<final>` must be exactly `true`; `TRUE` or ` true ` is not final.
 
 use super::error::ConfigError;
 use quick_xml::events::{BytesStart, Event};

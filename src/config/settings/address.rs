@@ -40,7 +40,7 @@ pub struct Addresses {
 
 impl Addresses {
     pub(super) fn read(reader: &Reader<'_>) -> Result<Addresses, ConfigError> {
-        // Quirk: the RPC address itself was copied into fs.defaultFS by `identify`; errors are about that text
+        // `identify` copied the RPC address into fs.defaultFS, as Hadoop does: one text decides, errors speak of it
         reader.optional(RPC_ADDRESS)?;
         let rpc = client_address(&reader.text("fs.defaultFS")?).map_err(ConfigError::Contradiction)?;
         let port = rpc.port;

@@ -36,10 +36,10 @@ impl SafeMode {
             Some(text) => crate::config::values::double(&text).map_err(|problem| reader.wrong(QUEUE, problem))?,
             None => threshold,
         };
-        let least = reader.count("dfs.namenode.replication.min", 1)?;
+        let (least, _, _) = replication(reader)?;
         let least = match reader.optional_int(MIN_REPLICATION)? {
             Some(own) => u32::try_from(own).unwrap_or(0),
-            None => least,
+            None => least.into(),
         };
         Ok(SafeMode {
             threshold,
@@ -48,9 +48,24 @@ impl SafeMode {
             min_replication: u16::try_from(least)
                 .map_err(|_| reader.wrong(MIN_REPLICATION, format!("{least} is too much")))?,
             extension: reader.duration("dfs.namenode.safemode.extension", Unit::Milliseconds)?,
-            recheck_interval: reader.plain_duration("dfs.namenode.safemode.recheck.interval", Unit::Milliseconds)?,
+            recheck_interval: safe_mode_recheck_interval(reader)?,
         })
     }
+}
+
+/// Quirk: safe_mode_recheck_falls_back: a value that is not positive is replaced by the default, not refused.
+fn safe_mode_recheck_interval(reader: &Reader<'_>) -> Result<Duration, ConfigError> {
+    const KEY: &str = "dfs.namenode.safemode.recheck.interval";
+    let milliseconds = reader.long(KEY)?;
+    if milliseconds > 0 {
+        return Ok(Duration::from_millis(milliseconds.unsigned_abs()));
+    }
+    reader.warn(format!("Invalid value for {KEY}. Should be greater than 0, but is {milliseconds}"));
+    Ok(Duration::from_secs(1))
+}
+
+fn refuse<T>(text: String) -> Result<T, ConfigError> {
+    Err(ConfigError::Contradiction(text))
 }
 
 /// Replication and its repair.
@@ -87,34 +102,33 @@ pub struct Redundancy {
 
 impl Redundancy {
     pub(super) fn read(reader: &Reader<'_>) -> Result<Redundancy, ConfigError> {
-        let replication = |key| -> Result<u16, ConfigError> {
-            let count = reader.count(key, 1)?;
-            u16::try_from(count).map_err(|_| reader.wrong(key, format!("{count} is too much")))
-        };
-        let (min, default, max) = (
-            replication("dfs.namenode.replication.min")?,
-            replication("dfs.replication")?,
-            replication("dfs.replication.max")?,
-        );
-        if min > max {
-            return Err(ConfigError::Contradiction(format!(
-                "Unexpected configuration parameters: dfs.namenode.replication.min = {min} > dfs.replication.max = {max}"
-            )));
-        }
+        let (min, default, max) = replication(reader)?;
         let heartbeat = heartbeat_interval(reader)?;
-        let scrub = reader.plain_duration("dfs.namenode.lazypersist.file.scrub.interval.sec", Unit::Seconds)?;
+        const SCRUB: &str = "dfs.namenode.lazypersist.file.scrub.interval.sec";
+        let scrub = reader.int(SCRUB)?;
+        if scrub < 0 {
+            return refuse(format!("{SCRUB} must be zero (for disable) or greater than zero."));
+        }
         let limit = reader.count("dfs.block.invalidate.limit", 0)?;
-        let invalidate_share = reader.double("dfs.namenode.invalidate.work.pct.per.iteration")?;
+        let invalidate_share = reader.double(INVALIDATE_SHARE)?;
         if !(invalidate_share > 0.0 && invalidate_share <= 1.0) {
-            let problem = format!("{invalidate_share} is not within (0.0f, 1.0f]");
-            return Err(reader.wrong("dfs.namenode.invalidate.work.pct.per.iteration", problem));
+            return refuse(format!(
+                "{INVALIDATE_SHARE} = '{invalidate_share}' is invalid. It should be a positive, non-zero float value, not \
+                 greater than 1.0f, to indicate a percentage."
+            ));
+        }
+        let work_multiplier = reader.int(WORK_MULTIPLIER)?;
+        if work_multiplier <= 0 {
+            return refuse(format!(
+                "{WORK_MULTIPLIER} = '{work_multiplier}' is invalid. It should be a positive, non-zero integer value."
+            ));
         }
         Ok(Redundancy {
             replication: default,
             min_replication: min,
             max_replication: max,
             interval: reader.duration("dfs.namenode.redundancy.interval.seconds", Unit::Seconds)?,
-            work_multiplier: reader.count("dfs.namenode.replication.work.multiplier.per.iteration", 1)?,
+            work_multiplier: work_multiplier.unsigned_abs(),
             max_streams: reader.count("dfs.namenode.replication.max-streams", 1)?,
             max_streams_hard: reader.count("dfs.namenode.replication.max-streams-hard-limit", 1)?,
             pending_timeout: reader.plain_duration("dfs.namenode.reconstruction.pending.timeout-sec", Unit::Seconds)?,
@@ -122,8 +136,33 @@ impl Redundancy {
             invalidate_limit: limit.max(u32::try_from(20 * heartbeat.as_secs()).unwrap_or(u32::MAX)),
             deletion_delay: reader.plain_duration("dfs.namenode.startup.delay.block.deletion.sec", Unit::Seconds)?,
             misreplication_step: reader.count("dfs.block.misreplication.processing.limit", 1)?,
-            lazy_persist_scrub: (!scrub.is_zero()).then_some(scrub),
+            lazy_persist_scrub: (scrub > 0).then(|| Duration::from_secs(scrub.unsigned_abs().into())),
         })
+    }
+}
+
+const INVALIDATE_SHARE: &str = "dfs.namenode.invalidate.work.pct.per.iteration";
+const WORK_MULTIPLIER: &str = "dfs.namenode.replication.work.multiplier.per.iteration";
+
+/// Smallest, default and largest replication, which must fit together.
+fn replication(reader: &Reader<'_>) -> Result<(u16, u16, u16), ConfigError> {
+    const MIN: &str = "dfs.namenode.replication.min";
+    const MAX: &str = "dfs.replication.max";
+    let (min, default, max) = (reader.int(MIN)?, reader.int("dfs.replication")?, reader.int(MAX)?);
+    let unexpected = |rest: String| refuse(format!("Unexpected configuration parameters: {rest}"));
+    if min <= 0 {
+        return unexpected(format!("{MIN} = {min} <= 0"));
+    }
+    if max > 32_767 {
+        return unexpected(format!("{MAX} = {max} > 32767"));
+    }
+    if min > max {
+        return unexpected(format!("{MIN} = {min} > {MAX} = {max}"));
+    }
+    let narrow = |count: i32| u16::try_from(count).expect("between 1 and 32767");
+    match u16::try_from(default).ok().filter(|count| *count > 0 && *count <= 32_767) {
+        Some(default) => Ok((narrow(min), default, narrow(max))),
+        None => Err(reader.wrong("dfs.replication", format!("{default} is no number of replicas"))),
     }
 }
 
@@ -160,6 +199,13 @@ pub struct Placement {
 
 impl Placement {
     pub(super) fn read(reader: &Reader<'_>) -> Result<Placement, ConfigError> {
+        const RATIO: &str = "dfs.namenode.write.stale.datanode.ratio";
+        let ratio = reader.double(RATIO)?;
+        if !(ratio > 0.0 && ratio <= 1.0) {
+            return refuse(format!(
+                "{RATIO} = '{ratio}' is invalid. It should be a positive non-zero float value, not greater than 1.0f."
+            ));
+        }
         Ok(Placement {
             policy: reader.text("dfs.block.replicator.classname")?,
             consider_load: reader.boolean("dfs.namenode.redundancy.considerLoad")?,
@@ -169,7 +215,7 @@ impl Placement {
             prefer_local: reader.boolean("dfs.namenode.block-placement-policy.default.prefer-local-node")?,
             min_blocks_of_space: reader.count("dfs.namenode.block-placement.min-blocks-for.write", 1)?,
             avoid_stale_for_write: reader.boolean("dfs.namenode.avoid.write.stale.datanode")?,
-            stale_ratio_for_write: reader.double("dfs.namenode.write.stale.datanode.ratio")?,
+            stale_ratio_for_write: ratio,
             avoid_stale_for_read: reader.boolean("dfs.namenode.avoid.read.stale.datanode")?,
             read_considers_load: reader.boolean("dfs.namenode.read.considerLoad")?,
         })
@@ -190,8 +236,13 @@ pub struct DatanodeLiveness {
 impl DatanodeLiveness {
     pub(super) fn read(reader: &Reader<'_>) -> Result<DatanodeLiveness, ConfigError> {
         let heartbeat_interval = heartbeat_interval(reader)?;
+        const STALE: &str = "dfs.namenode.stale.datanode.interval";
         let least = reader.count("dfs.namenode.stale.datanode.minimum.interval", 0)?;
-        let stale = reader.plain_duration("dfs.namenode.stale.datanode.interval", Unit::Milliseconds)?;
+        let stale = reader.long(STALE)?;
+        if stale <= 0 {
+            return refuse(format!("{STALE} = '{stale}' is invalid. It should be a positive non-zero value."));
+        }
+        let stale = Duration::from_millis(stale.unsigned_abs());
         Ok(DatanodeLiveness {
             heartbeat_interval,
             recheck_interval: reader.plain_duration("dfs.namenode.heartbeat.recheck-interval", Unit::Milliseconds)?,

@@ -18,7 +18,7 @@ pub use blocks::{BlockReports, DatanodeHosts, DatanodeLiveness, Placement, Redun
 pub use identity::{Identity, identify, is_local_host};
 pub use namespace::{Limits, NamespaceFeatures, Permissions, ServerDefaults};
 pub use reader::Reader;
-pub use security::{Caller, Groups};
+pub use security::{Authentication, Caller, Groups};
 pub use storage::{Checkpoints, EditLog, Format, Image, Location, StorageDirectories};
 pub use transport::{Http, RetryCache, Rpc};
 
@@ -69,10 +69,14 @@ pub struct Settings {
     pub retry_cache: RetryCache,
     /// HTTP server.
     pub http: Http,
+    /// How callers prove who they are. The node refuses to start on what it does not support.
+    pub authentication: Authentication,
     /// Caller context.
     pub caller: Caller,
     /// Group mapping.
     pub groups: Groups,
+    /// What there is to say about the values; to be logged once.
+    pub warnings: Vec<String>,
 }
 
 impl Settings {
@@ -83,10 +87,16 @@ impl Settings {
 
     /// The same for a reader whose record of keys is wanted afterwards.
     pub fn read_with(reader: &Reader<'_>, identity: Identity) -> Result<Settings, ConfigError> {
-        Ok(Settings {
+        let directories = StorageDirectories::read(reader)?;
+        if !directories.shared_edits.is_empty() && !identity.high_availability {
+            return Err(ConfigError::Contradiction(
+                "Invalid configuration: a shared edits dir must not be specified if HA is not enabled.".into(),
+            ));
+        }
+        let mut settings = Settings {
             identity,
             addresses: Addresses::read(reader)?,
-            directories: StorageDirectories::read(reader)?,
+            directories,
             format: Format::read(reader)?,
             edit_log: EditLog::read(reader)?,
             checkpoints: Checkpoints::read(reader)?,
@@ -105,9 +115,13 @@ impl Settings {
             rpc: Rpc::read(reader)?,
             retry_cache: RetryCache::read(reader)?,
             http: Http::read(reader)?,
+            authentication: Authentication::read(reader)?,
             caller: Caller::read(reader)?,
             groups: Groups::read(reader)?,
-        })
+            warnings: Vec::new(),
+        };
+        settings.warnings = reader.warnings();
+        Ok(settings)
     }
 }
 

@@ -45,6 +45,9 @@ impl Limits {
             return Err(ConfigError::Contradiction(problem));
         }
         let listing = reader.int("dfs.ls.limit")?;
+        let batched_listing_paths = positive(reader, "dfs.batched.ls.limit", "must be greater than zero")?;
+        let open_files_listed =
+            positive(reader, "dfs.namenode.list.openfiles.num.responses", "must be a positive integer.")?;
         Ok(Limits {
             component_bytes: reader.bytes("dfs.namenode.fs-limits.max-component-length")?,
             directory_items: directory_items.unsigned_abs(),
@@ -54,12 +57,20 @@ impl Limits {
             xattr_bytes: reader.bytes("dfs.namenode.fs-limits.max-xattr-size")?,
             objects: reader.amount("dfs.namenode.max.objects", 0)?,
             listing_entries: if listing > 0 { listing.unsigned_abs() } else { 1000 },
-            batched_listing_paths: reader.count("dfs.batched.ls.limit", 1)?,
+            batched_listing_paths,
             content_summary_inodes: reader.count("dfs.content-summary.limit", 0)?,
             content_summary_pause: Duration::from_micros(reader.amount("dfs.content-summary.sleep-microsec", 0)?),
             corrupt_files_returned: reader.count("dfs.namenode.max-corrupt-file-blocks-returned", 0)?,
-            open_files_listed: reader.count("dfs.namenode.list.openfiles.num.responses", 1)?,
+            open_files_listed,
         })
+    }
+}
+
+/// A count over 0, refused in Hadoop's words.
+fn positive(reader: &Reader<'_>, key: &'static str, problem: &str) -> Result<u32, ConfigError> {
+    match reader.int(key)? {
+        count if count > 0 => Ok(count.unsigned_abs()),
+        _ => Err(ConfigError::Contradiction(format!("{key} {problem}"))),
     }
 }
 
@@ -94,6 +105,7 @@ pub struct NamespaceFeatures {
 impl NamespaceFeatures {
     pub(super) fn read(reader: &Reader<'_>) -> Result<NamespaceFeatures, ConfigError> {
         let precision = reader.plain_duration("dfs.namenode.accesstime.precision", Unit::Milliseconds)?;
+        let lease_check = positive(reader, "dfs.namenode.lease-recheck-interval-ms", "must be greater than zero")?;
         Ok(NamespaceFeatures {
             acls: reader.boolean("dfs.namenode.acls.enabled")?,
             posix_acl_inheritance: reader.boolean("dfs.namenode.posix.acl.inheritance.enabled")?,
@@ -104,8 +116,7 @@ impl NamespaceFeatures {
             protected_directories: reader.strings("fs.protected.directories")?,
             protect_below: reader.boolean("dfs.protected.subdirectories.enable")?,
             lease_hard_limit: reader.plain_duration("dfs.namenode.lease-hard-limit-sec", Unit::Seconds)?,
-            lease_check_interval: reader
-                .plain_duration("dfs.namenode.lease-recheck-interval-ms", Unit::Milliseconds)?,
+            lease_check_interval: Duration::from_millis(lease_check.into()),
             committed_blocks_at_close: reader.count("dfs.namenode.file.close.num-committed-allowed", 0)?,
         })
     }

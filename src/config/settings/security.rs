@@ -6,6 +6,27 @@ use crate::config::values::Unit;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+/// How callers prove who they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Authentication {
+    /// They say it (`hadoop.security.authentication` = `simple`).
+    Simple,
+    /// Kerberos.
+    Kerberos,
+}
+
+impl Authentication {
+    pub(super) fn read(reader: &Reader<'_>) -> Result<Authentication, ConfigError> {
+        const KEY: &str = "hadoop.security.authentication";
+        let text = reader.text(KEY)?;
+        match text.to_ascii_lowercase().as_str() {
+            "simple" => Ok(Authentication::Simple),
+            "kerberos" => Ok(Authentication::Kerberos),
+            _ => Err(ConfigError::Contradiction(format!("Invalid attribute value for {KEY} of {text}"))),
+        }
+    }
+}
+
 /// Caller context in audit lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caller {
@@ -78,7 +99,7 @@ fn overrides(text: &str) -> Result<BTreeMap<String, Vec<String>>, ()> {
     for entry in text.split(';').map(str::trim).filter(|entry| !entry.is_empty()) {
         let parts: Vec<&str> = entry.split('=').map(str::trim).filter(|part| !part.is_empty()).collect();
         let (user, groups) = match parts[..] {
-            [user] if !entry.starts_with('=') => (user, ""),
+            [user] => (user, ""),
             [user, groups] => (user, groups),
             _ => return Err(()),
         };
@@ -109,7 +130,9 @@ mod tests {
             ("a=x,y;b=z", "a:x+y b:z"),
             (" a = x , y ; b ", "a:x+y b:"),
             ("a=x=y", "invalid"),
-            ("=x", "invalid"),
+            ("=x", "x:"),
+            ("a=x;;b=y", "a:x b:y"),
+            ("a=x;a=y", "a:y"),
         ] {
             assert_eq!(shown(text), expected, "for {text:?}");
         }

@@ -34,8 +34,9 @@ impl Location {
         }
     }
 
-    /// A URI, or a path of this host (relative to `base`). Quirk: what is no valid URI is taken for a path, so
-    /// `file:///a b` becomes a strange directory below the current one, as in Hadoop (storage_locations).
+    /// A URI, or a path of this host (relative to `base`).
+    /// Quirk: storage_locations: what is no valid URI is taken for a path, so `file:///a b` becomes a strange directory
+    /// below the current one, as in Hadoop.
     fn parse(text: &str, base: &Path) -> Location {
         match parse_uri(text) {
             Ok(uri) => match uri.scheme {

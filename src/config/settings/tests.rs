@@ -112,6 +112,29 @@ fn refusals_name_the_key() {
         "file:///",
         "Invalid URI for NameNode address (check fs.defaultFS): file:/// has no authority.",
     );
+    for (key, value, rest) in [
+        ("dfs.namenode.replication.min", "0", "dfs.namenode.replication.min = 0 <= 0"),
+        ("dfs.replication.max", "40000", "dfs.replication.max = 40000 > 32767"),
+        ("dfs.namenode.replication.min", "600", "dfs.namenode.replication.min = 600 > dfs.replication.max = 512"),
+    ] {
+        check_refused(key, value, &format!("Unexpected configuration parameters: {rest}"));
+    }
+    check_refused("dfs.batched.ls.limit", "0", "dfs.batched.ls.limit must be greater than zero");
+    check_refused(
+        "dfs.namenode.stale.datanode.interval",
+        "0",
+        "dfs.namenode.stale.datanode.interval = '0' is invalid. It should be a positive non-zero value.",
+    );
+    check_refused(
+        "dfs.namenode.shared.edits.dir",
+        "file:///sh",
+        "Invalid configuration: a shared edits dir must not be specified if HA is not enabled.",
+    );
+    check_refused(
+        "hadoop.security.authentication",
+        "x",
+        "Invalid attribute value for hadoop.security.authentication of x",
+    );
     check_refused("dfs.checksum.type", "MD5", "Invalid checksum type in dfs.checksum.type: MD5");
 }
 
@@ -122,6 +145,14 @@ fn rpc_address_wins() {
         let settings = read(&[("fs.defaultFS", default), ("dfs.namenode.rpc-address", "127.0.0.1:8021")]).unwrap();
         assert_eq!(settings.addresses.rpc.bind().to_string(), "127.0.0.1:8021", "with {default}");
     }
+}
+
+#[test]
+fn safe_mode_recheck_falls_back() {
+    let settings = read(&[("dfs.namenode.safemode.recheck.interval", "0")]).unwrap();
+    assert_eq!(settings.safe_mode.recheck_interval, Duration::from_secs(1));
+    let warning = "Invalid value for dfs.namenode.safemode.recheck.interval. Should be greater than 0, but is 0";
+    assert!(settings.warnings.contains(&warning.to_string()), "{:?}", settings.warnings);
 }
 
 #[test]
