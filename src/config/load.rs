@@ -60,6 +60,9 @@ pub fn load(
     options: &GenericOptions,
 ) -> Result<Configuration, ConfigError> {
     let mut configuration = Configuration::empty(environment);
+    if let Some(directory) = directory.filter(|directory| !directory.is_dir()) {
+        configuration.note(format!("{}: no such configuration directory", directory.display()));
+    }
     let add_site = |configuration: &mut Configuration, name: &str| -> Result<(), ConfigError> {
         if let Some(items) = directory.map(|d| xml::read_file(&d.join(name), name)).transpose()?.flatten() {
             configuration.add(items, name);
@@ -136,6 +139,9 @@ mod tests {
         let configuration = load(Environment::default(), Some(Path::new("/nope")), &options).unwrap();
         assert_eq!(configuration.raw("dfs.replication"), Some("2"));
         assert_eq!(configuration.raw("fs.defaultFS"), Some("hdfs://h:1"));
-        assert_eq!(configuration.notices(), ["/nope/x.xml: no such configuration file; ignored"]);
+        assert_eq!(
+            configuration.notices(),
+            ["/nope: no such configuration directory", "/nope/x.xml: no such configuration file; ignored"]
+        );
     }
 }

@@ -20,5 +20,8 @@ pub use address::{HostPort, format_address};
 pub use configuration::{Configuration, Property};
 pub use environment::Environment;
 pub use error::ConfigError;
-pub use load::{default_directory, load, take_generic_options};
+pub use load::{GenericOptions, default_directory, load, take_generic_options};
 pub use registry::{Key, Origin, not_honoured, registry};
+
+#[cfg(test)]
+mod tests;

@@ -16,7 +16,11 @@ impl Configuration {
     pub fn to_xml(&self, name: Option<&str>) -> Option<String> {
         let mut text = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\" standalone=\"no\"?><configuration>\n");
         let redactor = Redactor::new(self);
-        for (name, property) in self.selected(name)? {
+        let selected: Vec<_> = self.properties().filter(|(known, _)| name.is_none_or(|name| name == *known)).collect();
+        if name.is_some() && selected.is_empty() {
+            return None;
+        }
+        for (name, property) in selected {
             text += &format!(
                 "<property><name>{}</name><value>{}</value><final>{}</final>",
                 escape_xml(name),
@@ -46,19 +50,17 @@ impl Configuration {
                 "resource": property.sources.first().map_or("Unknown", String::as_str),
             })
         };
-        let selected = self.selected(name)?;
         let whole = match name {
-            Some(_) => serde_json::json!({ "property": one(selected[0]) }),
-            None => serde_json::json!({ "properties": selected.into_iter().map(one).collect::<Vec<_>>() }),
+            Some(name) => {
+                // an old name is answered with the value of the new one
+                let old = || Some(Property { value: self.raw(name)?.to_string(), sources: Vec::new() });
+                let property =
+                    self.properties().find(|(known, _)| *known == name).map(|(_, property)| property.clone());
+                serde_json::json!({ "property": one((name, &property.or_else(old)?)) })
+            }
+            None => serde_json::json!({ "properties": self.properties().map(one).collect::<Vec<_>>() }),
         };
         Some(whole.to_string())
-    }
-
-    fn selected(&self, name: Option<&str>) -> Option<Vec<(&str, &Property)>> {
-        match name {
-            Some(name) => self.properties().find(|(known, _)| *known == name).map(|one| vec![one]),
-            None => Some(self.properties().collect()),
-        }
     }
 }
 
@@ -126,6 +128,12 @@ mod tests {
         let source = "<source>dep0.xml</source>";
         assert_eq!(conf.to_xml(Some("v")).unwrap(), one_xml("v", "&lt;a&gt;&amp;\"'\nx\ty&#13;z", source));
         assert_eq!(conf.to_xml(Some("w")).unwrap(), one_xml("w", "${v}", source));
+        let old = of(&[("dfs.blocksize", "2")]);
+        let json = r#"{"property":{"key":"dfs.block.size","value":"2","isFinal":false,"resource":"Unknown"}}"#;
+        assert_eq!(
+            (old.to_xml(Some("dfs.block.size")), old.to_json(Some("dfs.block.size"))),
+            (None, Some(json.into()))
+        );
         let json = r#"{"property":{"key":"v","value":"<a>&\"'\nx\ty\rz","isFinal":false,"resource":"dep0.xml"}}"#;
         assert_eq!(conf.to_json(Some("v")).unwrap(), json);
         assert_eq!((conf.to_xml(Some("nope")), conf.to_json(Some("nope"))), (None, None));

@@ -107,16 +107,23 @@ pub fn time_duration(text: &str, unit: Unit) -> Result<i64, String> {
     Ok(i64::try_from(count).unwrap_or(if count < 0 { i64::MIN } else { i64::MAX }))
 }
 
-/// `getDouble` and `getFloat`: Java's decimal notation, an `f` or `d` may follow.
+/// `getDouble`: Java's decimal notation, an `f` or `d` may follow.
 pub fn double(text: &str) -> Result<f64, String> {
+    real(text)
+}
+
+/// `getFloat`: the same in single precision.
+pub fn float(text: &str) -> Result<f32, String> {
+    real(text)
+}
+
+fn real<T: std::str::FromStr>(text: &str) -> Result<T, String> {
     let text = trim(text);
     if text.is_empty() {
         return Err("empty String".into());
     }
-    match text.trim_start_matches(['+', '-']) {
-        "NaN" => return Ok(f64::NAN),
-        "Infinity" => return Ok(if text.starts_with('-') { f64::NEG_INFINITY } else { f64::INFINITY }),
-        _ => {}
+    if matches!(text.strip_prefix(['+', '-']).unwrap_or(text), "NaN" | "Infinity") {
+        return text.parse().map_err(|_| not_a_number(text));
     }
     let digits = text.strip_suffix(['f', 'F', 'd', 'D']).unwrap_or(text);
     if digits.chars().any(|c| c.is_ascii_alphabetic() && !matches!(c, 'e' | 'E')) {

@@ -28,6 +28,14 @@ pub fn read_file(path: &Path, resource: &str) -> Result<Option<Vec<Item>>, Confi
     Ok(parse_file(path, resource, &mut Vec::new(), &mut items)?.then_some(items))
 }
 
+/// Parses a text without a file.
+#[cfg(test)]
+pub fn parse_text(text: &str) -> Result<Vec<Item>, ConfigError> {
+    let mut items = Vec::new();
+    Parser::new(text, Path::new("main.xml"), "main.xml", &mut Vec::new(), &mut items).run()?;
+    Ok(items)
+}
+
 fn parse_file(
     path: &Path,
     resource: &str,
@@ -35,9 +43,10 @@ fn parse_file(
     items: &mut Vec<Item>,
 ) -> Result<bool, ConfigError> {
     let text = match std::fs::read(path) {
-        Ok(bytes) => String::from_utf8(bytes).map_err(|e| {
-            let line = 1 + e.as_bytes()[..e.utf8_error().valid_up_to()].iter().filter(|&&b| b == b'\n').count();
-            ConfigError::Xml { file: path.display().to_string(), line, problem: "not UTF-8".into() }
+        Ok(bytes) => decode(bytes).map_err(|line| ConfigError::Xml {
+            file: path.display().to_string(),
+            line,
+            problem: "not UTF-8".into(),
         })?,
         Err(e) if matches!(e.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) => {
             return Ok(false);
@@ -50,6 +59,18 @@ fn parse_file(
     Parser::new(&text, path, resource, chain, items).run()?;
     chain.pop();
     Ok(true)
+}
+
+/// The text of a file: UTF-8, or ISO-8859-1 if its first line declares that. Fails with the line that is neither.
+fn decode(bytes: Vec<u8>) -> Result<String, usize> {
+    String::from_utf8(bytes).or_else(|e| {
+        let bytes = e.as_bytes();
+        let first = bytes.split(|&b| b == b'>').next().unwrap_or_default().to_ascii_lowercase();
+        if first.starts_with(b"<?xml") && first.windows(10).any(|word| word == b"iso-8859-1") {
+            return Ok(bytes.iter().map(|&b| char::from(b)).collect());
+        }
+        Err(1 + bytes[..e.utf8_error().valid_up_to()].iter().filter(|&&b| b == b'\n').count())
+    })
 }
 
 /// The include that is being read, and whether its fallback counts.

@@ -10,9 +10,9 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq)]
 pub struct SafeMode {
     /// Part of the blocks that must be safe; over 1 it is never left by itself (`dfs.namenode.safemode.threshold-pct`).
-    pub threshold: f64,
+    pub threshold: f32,
     /// Part at which repair queues are filled (`dfs.namenode.replqueue.threshold-pct`, else the threshold).
-    pub queue_threshold: f64,
+    pub queue_threshold: f32,
     /// Live DataNodes wanted (`dfs.namenode.safemode.min.datanodes`).
     pub min_datanodes: u32,
     /// Replicas of a safe block (`dfs.namenode.safemode.replication.min`, else `dfs.namenode.replication.min`).
@@ -28,12 +28,12 @@ impl SafeMode {
         const THRESHOLD: &str = "dfs.namenode.safemode.threshold-pct";
         const QUEUE: &str = "dfs.namenode.replqueue.threshold-pct";
         const MIN_REPLICATION: &str = "dfs.namenode.safemode.replication.min";
-        let threshold = reader.double(THRESHOLD)?;
+        let threshold = reader.float(THRESHOLD)?;
         if threshold > 1.0 {
-            reader.warn(format!("The threshold value shouldn't be greater than 1, threshold: {threshold}"));
+            reader.warn(format!("The threshold value shouldn't be greater than 1, threshold: {threshold:?}"));
         }
         let queue = match reader.non_empty(QUEUE)? {
-            Some(text) => crate::config::values::double(&text).map_err(|problem| reader.wrong(QUEUE, problem))?,
+            Some(text) => crate::config::values::float(&text).map_err(|problem| reader.wrong(QUEUE, problem))?,
             None => threshold,
         };
         let (least, _, _) = replication(reader)?;
@@ -88,7 +88,7 @@ pub struct Redundancy {
     /// When a copy that was not reported is made again (`dfs.namenode.reconstruction.pending.timeout-sec`).
     pub pending_timeout: Duration,
     /// Part of the DataNodes that get deletions per round (`dfs.namenode.invalidate.work.pct.per.iteration`).
-    pub invalidate_share: f64,
+    pub invalidate_share: f32,
     /// Blocks of one deletion command: `dfs.block.invalidate.limit`, at least twenty times the heartbeat in seconds.
     pub invalidate_limit: u32,
     /// How long after the start nothing is deleted (`dfs.namenode.startup.delay.block.deletion.sec`).
@@ -110,10 +110,10 @@ impl Redundancy {
             return refuse(format!("{SCRUB} must be zero (for disable) or greater than zero."));
         }
         let limit = reader.count("dfs.block.invalidate.limit", 0)?;
-        let invalidate_share = reader.double(INVALIDATE_SHARE)?;
+        let invalidate_share = reader.float(INVALIDATE_SHARE)?;
         if !(invalidate_share > 0.0 && invalidate_share <= 1.0) {
             return refuse(format!(
-                "{INVALIDATE_SHARE} = '{invalidate_share}' is invalid. It should be a positive, non-zero float value, not \
+                "{INVALIDATE_SHARE} = '{invalidate_share:?}' is invalid. It should be a positive, non-zero float value, not \
                  greater than 1.0f, to indicate a percentage."
             ));
         }
@@ -133,7 +133,7 @@ impl Redundancy {
             max_streams_hard: reader.count("dfs.namenode.replication.max-streams-hard-limit", 1)?,
             pending_timeout: reader.plain_duration("dfs.namenode.reconstruction.pending.timeout-sec", Unit::Seconds)?,
             invalidate_share,
-            invalidate_limit: limit.max(u32::try_from(20 * heartbeat.as_secs()).unwrap_or(u32::MAX)),
+            invalidate_limit: limit.max(u32::try_from(heartbeat.as_secs().saturating_mul(20)).unwrap_or(u32::MAX)),
             deletion_delay: reader.plain_duration("dfs.namenode.startup.delay.block.deletion.sec", Unit::Seconds)?,
             misreplication_step: reader.count("dfs.block.misreplication.processing.limit", 1)?,
             lazy_persist_scrub: (scrub > 0).then(|| Duration::from_secs(scrub.unsigned_abs().into())),
@@ -190,7 +190,7 @@ pub struct Placement {
     /// Stale nodes are avoided for writing (`dfs.namenode.avoid.write.stale.datanode`) ...
     pub avoid_stale_for_write: bool,
     /// ... unless more than this part of the nodes is stale (`dfs.namenode.write.stale.datanode.ratio`).
-    pub stale_ratio_for_write: f64,
+    pub stale_ratio_for_write: f32,
     /// Stale nodes come last in locations (`dfs.namenode.avoid.read.stale.datanode`).
     pub avoid_stale_for_read: bool,
     /// Loaded nodes come last in locations (`dfs.namenode.read.considerLoad`).
@@ -200,10 +200,10 @@ pub struct Placement {
 impl Placement {
     pub(super) fn read(reader: &Reader<'_>) -> Result<Placement, ConfigError> {
         const RATIO: &str = "dfs.namenode.write.stale.datanode.ratio";
-        let ratio = reader.double(RATIO)?;
+        let ratio = reader.float(RATIO)?;
         if !(ratio > 0.0 && ratio <= 1.0) {
             return refuse(format!(
-                "{RATIO} = '{ratio}' is invalid. It should be a positive non-zero float value, not greater than 1.0f."
+                "{RATIO} = '{ratio:?}' is invalid. It should be a positive non-zero float value, not greater than 1.0f."
             ));
         }
         Ok(Placement {
@@ -227,8 +227,11 @@ impl Placement {
 pub struct DatanodeLiveness {
     /// `dfs.heartbeat.interval`
     pub heartbeat_interval: Duration,
-    /// How often the dead are looked for (`dfs.namenode.heartbeat.recheck-interval`).
+    /// Twice this is part of the silence that makes a node dead (`dfs.namenode.heartbeat.recheck-interval`).
     pub recheck_interval: Duration,
+    /// How often they are looked for: `recheck_interval`, or the stale interval if that is shorter and stale nodes are
+    /// avoided for writing.
+    pub monitor_interval: Duration,
     /// Silence that makes a node stale (`dfs.namenode.stale.datanode.interval`).
     pub stale_interval: Duration,
 }
@@ -243,16 +246,22 @@ impl DatanodeLiveness {
             return refuse(format!("{STALE} = '{stale}' is invalid. It should be a positive non-zero value."));
         }
         let stale = Duration::from_millis(stale.unsigned_abs());
-        Ok(DatanodeLiveness {
-            heartbeat_interval,
-            recheck_interval: reader.plain_duration("dfs.namenode.heartbeat.recheck-interval", Unit::Milliseconds)?,
-            stale_interval: stale.max(heartbeat_interval * least),
-        })
+        let stale_interval = stale.max(heartbeat_interval.saturating_mul(least));
+        let recheck_interval = reader.plain_duration("dfs.namenode.heartbeat.recheck-interval", Unit::Milliseconds)?;
+        let mut monitor_interval = recheck_interval;
+        if stale_interval < recheck_interval && reader.boolean("dfs.namenode.avoid.write.stale.datanode")? {
+            reader.warn(format!(
+                "Setting heartbeat recheck interval to {} since {STALE} is less than dfs.namenode.heartbeat.recheck-interval",
+                stale_interval.as_millis()
+            ));
+            monitor_interval = stale_interval;
+        }
+        Ok(DatanodeLiveness { heartbeat_interval, recheck_interval, monitor_interval, stale_interval })
     }
 
     /// Silence that makes a node dead: two rechecks and ten heartbeats.
     pub fn expiry_interval(&self) -> Duration {
-        2 * self.recheck_interval + 10 * self.heartbeat_interval
+        self.recheck_interval.saturating_mul(2).saturating_add(self.heartbeat_interval.saturating_mul(10))
     }
 }
 

@@ -112,7 +112,12 @@ impl<'a> Reader<'a> {
         unit.duration(count).ok_or_else(|| self.wrong(key, format!("{count} is less than 0")))
     }
 
-    /// `getDouble` or `getFloat`.
+    /// `getFloat`: single precision, so that products with it come out as Hadoop's do.
+    pub fn float(&self, key: &'static str) -> Result<f32, ConfigError> {
+        self.parsed(key, values::float)
+    }
+
+    /// `getDouble`.
     pub fn double(&self, key: &'static str) -> Result<f64, ConfigError> {
         self.parsed(key, values::double)
     }

@@ -250,13 +250,13 @@ pub struct EditLog {
 
 impl EditLog {
     pub(super) fn read(reader: &Reader<'_>) -> Result<EditLog, ConfigError> {
-        let multiplier = reader.double("dfs.namenode.edit.log.autoroll.multiplier.threshold")?;
+        let multiplier = reader.float("dfs.namenode.edit.log.autoroll.multiplier.threshold")?;
         let transactions = reader.amount("dfs.namenode.checkpoint.txns", 0)?;
         Ok(EditLog {
             max_record_bytes: reader.count("dfs.namenode.max.op.size", 0)?,
             roll_check_interval: reader
                 .plain_duration("dfs.namenode.edit.log.autoroll.check.interval.ms", Unit::Milliseconds)?,
-            roll_transactions: (multiplier * transactions as f64) as u64, // saturates
+            roll_transactions: (multiplier * transactions as f32) as u64, // saturates
         })
     }
 }

@@ -78,6 +78,7 @@ fn derived_values() {
     ])
     .unwrap();
     assert_eq!(settings.redundancy.invalidate_limit, 2400);
+    assert_eq!(settings.liveness.monitor_interval, Duration::from_secs(1));
     assert_eq!(settings.liveness.expiry_interval(), Duration::from_secs(1202));
     assert_eq!(settings.liveness.stale_interval, Duration::from_secs(360));
     assert_eq!(settings.features.access_time_precision, None);

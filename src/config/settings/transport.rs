@@ -49,10 +49,10 @@ pub struct Rpc {
 impl Rpc {
     pub(super) fn read(reader: &Reader<'_>) -> Result<Rpc, ConfigError> {
         let handlers = reader.count("dfs.namenode.handler.count", 1)?;
-        let ratio = reader.double("dfs.namenode.lifeline.handler.ratio")?;
+        let ratio = reader.float("dfs.namenode.lifeline.handler.ratio")?;
         let lifeline = match reader.optional_int("dfs.namenode.lifeline.handler.count")? {
             Some(count) if count > 0 => count.unsigned_abs(),
-            _ => ((f64::from(handlers) * ratio) as u32).max(1),
+            _ => ((handlers as f32 * ratio) as u32).max(1),
         };
         Ok(Rpc {
             handlers,
@@ -65,7 +65,7 @@ impl Rpc {
             max_connections: reader.count("ipc.server.max.connections", 0)?,
             listen_backlog: reader.count("ipc.server.listen.queue.size", 0)?,
             reader_threads: reader.count("ipc.server.read.threadpool.size", 1)?,
-            max_idle: 2 * reader.plain_duration("ipc.client.connection.maxidletime", Unit::Milliseconds)?,
+            max_idle: reader.plain_duration("ipc.client.connection.maxidletime", Unit::Milliseconds)?.saturating_mul(2),
             idle_threshold: reader.count("ipc.client.idlethreshold", 0)?,
             idle_closed_at_a_time: reader.count("ipc.client.kill.max", 0)?,
             idle_scan_interval: reader
@@ -85,8 +85,8 @@ pub struct RetryCache {
     pub enabled: bool,
     /// How long an answer is kept (`dfs.namenode.retrycache.expirytime.millis`).
     pub expiry: Duration,
-    /// Share of the memory it may take (`dfs.namenode.retrycache.heap.percent`, which is a part of 1).
-    pub memory_share: f64,
+    /// Percent of the memory it may take (`dfs.namenode.retrycache.heap.percent`).
+    pub memory_percent: f32,
 }
 
 impl RetryCache {
@@ -94,7 +94,7 @@ impl RetryCache {
         Ok(RetryCache {
             enabled: reader.boolean("dfs.namenode.enable.retrycache")?,
             expiry: reader.plain_duration("dfs.namenode.retrycache.expirytime.millis", Unit::Milliseconds)?,
-            memory_share: reader.double("dfs.namenode.retrycache.heap.percent")?,
+            memory_percent: reader.float("dfs.namenode.retrycache.heap.percent")?,
         })
     }
 }

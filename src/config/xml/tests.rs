@@ -1,4 +1,5 @@
 //! What Hadoop 3.5.0's own reader was seen to do with the same files.
+use super::parse_text as parse;
 use super::*;
 
 /// A directory of its own for a test's files, gone afterwards.
@@ -22,12 +23,6 @@ impl Drop for Files {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
-}
-
-fn parse(body: &str) -> Result<Vec<Item>, ConfigError> {
-    let mut items = Vec::new();
-    Parser::new(body, Path::new("main.xml"), "main.xml", &mut Vec::new(), &mut items).run()?;
-    Ok(items)
 }
 
 /// `name=value` pairs, `name!` for no value.
@@ -90,6 +85,15 @@ fn line_ends_are_one() {
     let files =
         Files::new("crlf", &[("main.xml", "<c><property><name>a</name><value>x\r\ny\rz</value></property></c>")]);
     assert_eq!(pairs(&files.read().unwrap()), "a=x\ny\nz");
+}
+
+#[test]
+fn encodings() {
+    let body =
+        |head: &str| [head.as_bytes(), b"\n<c><property><name>a</name><value>\xe9</value></property></c>"].concat();
+    let latin = body("<?xml version='1.0' encoding='ISO-8859-1'?>");
+    assert_eq!(pairs(&parse(&decode(latin).unwrap()).unwrap()), "a=\u{e9}");
+    assert_eq!(decode(body("<?xml version='1.0'?>")), Err(2));
 }
 
 #[test]
