@@ -62,6 +62,7 @@ pub(crate) async fn run<S: Service>(port: Arc<Port<S>>, entry: Arc<Entry>, mut s
 }
 
 /// What to do next with the input.
+#[allow(clippy::large_enum_variant)] // lives for one step, on the stack; a box would cost an allocation per call
 enum Step<M> {
     /// Wait for more bytes.
     Starved,
