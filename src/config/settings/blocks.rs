@@ -95,6 +95,19 @@ pub struct Redundancy {
     pub deletion_delay: Duration,
     /// Blocks checked per step when queues are filled (`dfs.block.misreplication.processing.limit`).
     pub misreplication_step: u32,
+    /// Rounds after which the repair queues are walked from their start again
+    /// (`dfs.namenode.redundancy.queue.restart.iterations`).
+    pub queue_restart_rounds: u32,
+    /// When the deletion of a surplus replica that did not happen is asked for again
+    /// (`dfs.namenode.excess.redundancy.timeout-sec`).
+    pub excess_timeout: Duration,
+    /// A corrupt replica may go although another one's node is not up to date
+    /// (`dfs.namenode.corrupt.block.delete.immediately.enabled`).
+    pub delete_corrupt_immediately: bool,
+    /// Postponed blocks looked at per round (`dfs.namenode.blocks.per.postponedblocks.rescan`).
+    pub postponed_rescan: u64,
+    /// Replicas that must stay while a node is in maintenance (`dfs.namenode.maintenance.replication.min`).
+    pub maintenance_replication: u16,
     /// Lazy-persist files without replicas are removed this often; none for never
     /// (`dfs.namenode.lazypersist.file.scrub.interval.sec`).
     pub lazy_persist_scrub: Option<Duration>,
@@ -136,6 +149,11 @@ impl Redundancy {
             invalidate_limit: limit.max(u32::try_from(heartbeat.as_secs().saturating_mul(20)).unwrap_or(u32::MAX)),
             deletion_delay: reader.plain_duration("dfs.namenode.startup.delay.block.deletion.sec", Unit::Seconds)?,
             misreplication_step: reader.count("dfs.block.misreplication.processing.limit", 1)?,
+            queue_restart_rounds: reader.count("dfs.namenode.redundancy.queue.restart.iterations", 0)?,
+            excess_timeout: reader.plain_duration("dfs.namenode.excess.redundancy.timeout-sec", Unit::Seconds)?,
+            delete_corrupt_immediately: reader.boolean("dfs.namenode.corrupt.block.delete.immediately.enabled")?,
+            postponed_rescan: reader.amount("dfs.namenode.blocks.per.postponedblocks.rescan", 0)?,
+            maintenance_replication: maintenance_replication(reader, default)?,
             lazy_persist_scrub: (scrub > 0).then(|| Duration::from_secs(scrub.unsigned_abs().into())),
         })
     }
@@ -166,6 +184,16 @@ fn replication(reader: &Reader<'_>) -> Result<(u16, u16, u16), ConfigError> {
     }
 }
 
+fn maintenance_replication(reader: &Reader<'_>, default: u16) -> Result<u16, ConfigError> {
+    const KEY: &str = "dfs.namenode.maintenance.replication.min";
+    let count = reader.int(KEY)?;
+    match u16::try_from(count) {
+        Ok(count) if count <= default => Ok(count),
+        Err(_) if count < 0 => refuse(format!("Unexpected configuration parameters: {KEY} = {count} < 0")),
+        _ => refuse(format!("Unexpected configuration parameters: {KEY} = {count} > dfs.replication = {default}")),
+    }
+}
+
 fn heartbeat_interval(reader: &Reader<'_>) -> Result<Duration, ConfigError> {
     reader.duration("dfs.heartbeat.interval", Unit::Seconds)
 }
@@ -173,6 +201,9 @@ fn heartbeat_interval(reader: &Reader<'_>) -> Result<Duration, ConfigError> {
 /// Choice of targets for new replicas.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Placement {
+    /// A writer may ask for another node in the place of a failed one
+    /// (`dfs.client.block.write.replace-datanode-on-failure.enable`).
+    pub replace_failed_node: bool,
     /// Class of the policy (`dfs.block.replicator.classname`).
     pub policy: String,
     /// Busy DataNodes are passed over (`dfs.namenode.redundancy.considerLoad`).
@@ -207,6 +238,7 @@ impl Placement {
             ));
         }
         Ok(Placement {
+            replace_failed_node: reader.boolean("dfs.client.block.write.replace-datanode-on-failure.enable")?,
             policy: reader.text("dfs.block.replicator.classname")?,
             consider_load: reader.boolean("dfs.namenode.redundancy.considerLoad")?,
             load_factor: reader.double("dfs.namenode.redundancy.considerLoad.factor")?,

@@ -18,11 +18,12 @@ pub use blocks::{BlockReports, DatanodeHosts, DatanodeLiveness, Placement, Redun
 pub use identity::{Identity, identify, is_local_host};
 pub use namespace::{Limits, NamespaceFeatures, Permissions, ServerDefaults};
 pub use reader::Reader;
-pub use security::{Authentication, Caller, Groups};
+pub use security::{Authentication, Caller, Groups, Named, ProxyUser};
 pub use storage::{Checkpoints, EditLog, Format, Image, Location, StorageDirectories};
 pub use transport::{Http, RetryCache, Rpc};
 
 use super::{ConfigError, Configuration};
+use std::collections::BTreeMap;
 
 /// All settings of one NameNode.
 #[derive(Clone, Debug, PartialEq)]
@@ -75,6 +76,8 @@ pub struct Settings {
     pub caller: Caller,
     /// Group mapping.
     pub groups: Groups,
+    /// Users that may act for others, by name.
+    pub proxy_users: BTreeMap<String, ProxyUser>,
     /// What there is to say about the values; to be logged once.
     pub warnings: Vec<String>,
 }
@@ -118,6 +121,7 @@ impl Settings {
             authentication: Authentication::read(reader)?,
             caller: Caller::read(reader)?,
             groups: Groups::read(reader)?,
+            proxy_users: security::proxy_users(reader)?,
             warnings: Vec::new(),
         };
         settings.warnings = reader.warnings();

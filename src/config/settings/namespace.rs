@@ -87,6 +87,13 @@ pub struct NamespaceFeatures {
     pub storage_policies: bool,
     /// `dfs.quota.by.storage.type.enabled`
     pub quota_by_storage_type: bool,
+    /// Only the oldest snapshot can go, others are only marked (`dfs.namenode.snapshot.deletion.ordered`).
+    pub ordered_snapshot_deletion: bool,
+    /// Snapshots hold the length of open files (`dfs.namenode.snapshot.capture.openfiles`).
+    pub snapshots_capture_open_files: bool,
+    /// Snapshots do not record that only an access time changed
+    /// (`dfs.namenode.snapshot.skip.capture.accesstime-only-change`).
+    pub snapshots_skip_access_time: bool,
     /// Access times are kept this exactly; none if they are not kept (`dfs.namenode.accesstime.precision`).
     pub access_time_precision: Option<Duration>,
     /// Directories that cannot be deleted unless empty (`fs.protected.directories`).
@@ -112,6 +119,9 @@ impl NamespaceFeatures {
             xattrs: reader.boolean("dfs.namenode.xattrs.enabled")?,
             storage_policies: reader.boolean("dfs.storage.policy.enabled")?,
             quota_by_storage_type: reader.boolean("dfs.quota.by.storage.type.enabled")?,
+            ordered_snapshot_deletion: reader.boolean("dfs.namenode.snapshot.deletion.ordered")?,
+            snapshots_capture_open_files: reader.boolean("dfs.namenode.snapshot.capture.openfiles")?,
+            snapshots_skip_access_time: reader.boolean("dfs.namenode.snapshot.skip.capture.accesstime-only-change")?,
             access_time_precision: (!precision.is_zero()).then_some(precision),
             protected_directories: reader.strings("fs.protected.directories")?,
             protect_below: reader.boolean("dfs.protected.subdirectories.enable")?,

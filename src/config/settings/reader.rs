@@ -33,6 +33,18 @@ impl<'a> Reader<'a> {
         self.warnings.borrow_mut().push(text);
     }
 
+    /// All keys that start with `prefix`: what follows it, and the trimmed value. Such keys are not in the registry.
+    pub fn with_prefix(&self, prefix: &str) -> Result<Vec<(String, String)>, ConfigError> {
+        let mut found = Vec::new();
+        for (name, property) in self.configuration.properties() {
+            if let Some(rest) = name.strip_prefix(prefix) {
+                let value = self.configuration.expand(&property.value)?;
+                found.push((rest.to_string(), values::trim(&value).to_string()));
+            }
+        }
+        Ok(found)
+    }
+
     /// The error for a value that its key does not allow.
     pub fn wrong(&self, key: &str, problem: impl Into<String>) -> ConfigError {
         ConfigError::Value { key: key.into(), problem: problem.into() }

@@ -57,6 +57,48 @@ impl Caller {
     }
 }
 
+/// Whom a proxy rule names.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Named {
+    /// Nobody: the key is not set.
+    #[default]
+    Nobody,
+    /// `*`
+    Everybody,
+    /// These.
+    These(Vec<String>),
+}
+
+/// For whom and from where a user may act (`hadoop.proxyuser.NAME.users`, `.groups`, `.hosts`).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProxyUser {
+    /// Users it may act for.
+    pub users: Named,
+    /// Groups whose members it may act for.
+    pub groups: Named,
+    /// Hosts, addresses or networks it may do so from.
+    pub hosts: Named,
+}
+
+/// The proxy users by name. A name may have dots in it.
+pub(super) fn proxy_users(reader: &Reader<'_>) -> Result<BTreeMap<String, ProxyUser>, ConfigError> {
+    let mut known: BTreeMap<String, ProxyUser> = BTreeMap::new();
+    for (rest, value) in reader.with_prefix("hadoop.proxyuser.")? {
+        let Some((user, kind)) = rest.rsplit_once('.') else { continue };
+        let named = match value.as_str() {
+            "*" => Named::Everybody,
+            list => Named::These(crate::config::values::trimmed_strings(list)),
+        };
+        match kind {
+            "users" => known.entry(user.to_string()).or_default().users = named,
+            "groups" => known.entry(user.to_string()).or_default().groups = named,
+            "hosts" => known.entry(user.to_string()).or_default().hosts = named,
+            _ => {}
+        }
+    }
+    Ok(known)
+}
+
 /// Group mapping.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Groups {
@@ -112,6 +154,7 @@ fn overrides(text: &str) -> Result<BTreeMap<String, Vec<String>>, ()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::{Configuration, Environment};
 
     fn shown(text: &str) -> String {
         match overrides(text) {
@@ -120,6 +163,27 @@ mod tests {
             }
             Err(()) => "invalid".into(),
         }
+    }
+
+    #[test]
+    fn proxy_users_by_name() {
+        let mut conf = Configuration::empty(Environment::default());
+        for (key, value) in [
+            ("hadoop.proxyuser.hue.hosts", "*"),
+            ("hadoop.proxyuser.hue.groups", " staff , ops"),
+            ("hadoop.proxyuser.a.b.users", "x"),
+            ("hadoop.proxyuser.odd", "y"),
+        ] {
+            conf.set(key, value, "core-site.xml");
+        }
+        let known = proxy_users(&Reader::new(&conf)).unwrap();
+        let hue = ProxyUser {
+            users: Named::Nobody,
+            groups: Named::These(vec!["staff".into(), "ops".into()]),
+            hosts: Named::Everybody,
+        };
+        let dotted = ProxyUser { users: Named::These(vec!["x".into()]), ..ProxyUser::default() };
+        assert_eq!(known, BTreeMap::from([("hue".into(), hue), ("a.b".into(), dotted)]));
     }
 
     #[test]

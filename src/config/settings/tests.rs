@@ -115,6 +115,12 @@ fn refusals_name_the_key() {
     );
     for (key, value, rest) in [
         ("dfs.namenode.replication.min", "0", "dfs.namenode.replication.min = 0 <= 0"),
+        ("dfs.namenode.maintenance.replication.min", "-1", "dfs.namenode.maintenance.replication.min = -1 < 0"),
+        (
+            "dfs.namenode.maintenance.replication.min",
+            "4",
+            "dfs.namenode.maintenance.replication.min = 4 > dfs.replication = 3",
+        ),
         ("dfs.replication.max", "40000", "dfs.replication.max = 40000 > 32767"),
         ("dfs.namenode.replication.min", "600", "dfs.namenode.replication.min = 600 > dfs.replication.max = 512"),
     ] {
