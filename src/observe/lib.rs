@@ -4,6 +4,8 @@
 //! Never: decides anything; blocks; holds a lock while formatting; knows a method, a port or a file format.
 //! Invariants: every Java class name that leaves the process is spelled in `remote_exception` and nowhere else.
 
+pub mod counters;
+pub mod progress;
 pub mod remote_exception;
 
 pub use remote_exception::{ErrorCode, RemoteException};
