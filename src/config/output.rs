@@ -4,7 +4,10 @@
 use super::{Configuration, Property, values};
 use regex::Regex;
 
-/// Patterns used when `hadoop.security.sensitive-config-keys` is not set at all.
+/// The key whose patterns name the secrets.
+pub(super) const SENSITIVE_KEY: &str = "hadoop.security.sensitive-config-keys";
+
+/// Patterns used when it is not set at all.
 const SENSITIVE: &str = "secret$,password$,ssl.keystore.pass$,fs.s3a.server-side-encryption.key,\
 fs.s3a.*.server-side-encryption.key,fs.s3a.encryption.algorithm,fs.s3a.encryption.key,fs.s3a.secret.key,\
 fs.s3a.*.secret.key,fs.s3a.session.key,fs.s3a.*.session.key,fs.s3a.session.token,fs.s3a.*.session.token,\
@@ -70,7 +73,7 @@ struct Redactor(Vec<Regex>);
 impl Redactor {
     /// A pattern that is no regular expression hides everything: better than showing a secret.
     fn new(configuration: &Configuration) -> Redactor {
-        let patterns = configuration.raw("hadoop.security.sensitive-config-keys").unwrap_or(SENSITIVE);
+        let patterns = configuration.raw(SENSITIVE_KEY).unwrap_or(SENSITIVE);
         let compile = |pattern: &String| Regex::new(pattern).unwrap_or_else(|_| Regex::new("").expect("matches all"));
         Redactor(values::trimmed_strings(patterns).iter().map(compile).collect())
     }

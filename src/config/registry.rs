@@ -128,10 +128,12 @@ impl Registry {
 /// The keys that an administrator has set to something else than the default, that a Java NameNode would read, and that
 /// we do not honour yet: to be named once at start. Keys of other components and unknown ones are left alone.
 pub fn not_honoured(configuration: &Configuration) -> Vec<&'static Key> {
-    let is_default = |source: &String| [Origin::Core, Origin::Hdfs].iter().any(|origin| origin.resource() == source);
+    let not_the_administrators = |source: &String| {
+        [Origin::Core.resource(), Origin::Hdfs.resource(), "programmatically"].contains(&source.as_str())
+    };
     configuration
         .properties()
-        .filter(|(_, property)| !property.sources.last().is_some_and(is_default))
+        .filter(|(_, property)| !property.sources.last().is_some_and(not_the_administrators))
         .filter_map(|(name, property)| Some((registry().key(name)?, property)))
         .filter(|(key, _)| key.namenode && !key.honoured)
         .filter(|(key, property)| key.default.as_deref().map(values::trim) != Some(values::trim(&property.value)))
@@ -183,6 +185,7 @@ mod tests {
         ] {
             configuration.set(key, value, "hdfs-site.xml");
         }
+        configuration.set("dfs.namenode.startup", "UPGRADE", "programmatically"); // set by ourselves
         let names: Vec<_> = not_honoured(&configuration).iter().map(|key| key.name).collect();
         assert_eq!(names, ["dfs.namenode.gc.time.monitor.enable"]);
     }

@@ -18,7 +18,7 @@ fn read(keys: &[(&str, &str)]) -> Result<Settings, ConfigError> {
     Settings::read(&configuration, identity)
 }
 
-/// The column `honoured` of keys.tsv is exactly what `Settings` and `identify` read.
+/// The column `honoured` of keys.tsv is exactly what `Settings`, `identify` and the `/conf` output read.
 #[test]
 fn registry_says_what_is_read() {
     let configuration = configuration(&[]);
@@ -26,6 +26,7 @@ fn registry_says_what_is_read() {
     Settings::read_with(&reader, Identity::default()).unwrap();
     let mut read = reader.keys_read();
     read.extend(identity::KEYS_OF_IDENTITY);
+    read.insert(crate::config::output::SENSITIVE_KEY);
     let marked = registry().keys().filter(|key| key.honoured).map(|key| key.name).collect();
     let missing: Vec<_> = read.difference(&marked).collect();
     let too_many: Vec<_> = marked.difference(&read).collect();
