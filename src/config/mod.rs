@@ -2,8 +2,8 @@
 //! Called by: main, node, cli, tools; the `/conf` page through the server's hooks.
 //! Calls: the file system (site files), nothing of the engine.
 //! Never: holds state of the file system; decides anything at run time.
-//! Invariants: a key is read only through `settings::Reader` (and `identify`, `output`, which name theirs), so that the registry's `honoured` column is what is really
-//! read; `registry` knows every key of Hadoop 3.5.0.
+//! Invariants: a key is read only through `settings::Reader` (and `identify` and `output`, which name theirs), so that the
+//! registry's `honoured` column is what is really read; `registry` knows every key of Hadoop 3.5.0.
 
 mod address;
 mod configuration;
