@@ -1,1 +1,3 @@
 //! Purpose: (see src/ARCHITECTURE.md)
+
+pub mod image;

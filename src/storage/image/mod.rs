@@ -6,13 +6,15 @@
 //! and digest are durable.
 
 mod digest;
+mod features;
 mod inode;
 mod load;
+mod policies;
 mod save;
 mod strings;
 mod summary;
 
 pub use digest::{Digest, read_digest_file};
 pub use load::{Loaded, load};
-pub use save::{SaveContext, encode, save_to_directory};
+pub use save::{SaveContext, encode};
 pub use summary::{ImageError, MAGIC, Section, SectionName, Summary};

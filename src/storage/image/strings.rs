@@ -36,6 +36,11 @@ pub struct StringTables {
 }
 
 impl StringTables {
+    /// Tables without an entry.
+    pub fn empty() -> StringTables {
+        StringTables { tables: Default::default(), expanded: false }
+    }
+
     /// Reads the whole section.
     ///
     /// # Errors
