@@ -18,6 +18,9 @@ pub struct InodeHandle(pub(crate) NonZeroU32);
 #[repr(transparent)]
 pub struct BlockHandle(pub(crate) NonZeroU32);
 
+/// The bit that tells handles of fused blocks.
+pub(crate) const FUSED_BIT: u32 = 1 << 31;
+
 impl InodeHandle {
     /// The number, for lists and side tables of 32-bit values.
     pub fn raw(self) -> u32 {

@@ -6,11 +6,13 @@
 //! every inode that is no reference is in the id index; every block is in exactly one block index.
 
 mod block;
+mod distinct;
 mod handle;
 mod inode;
+mod layout;
 mod store;
 
 pub use block::{BlockInfo, Blocks, Replica, ReplicaFlags, Replicas, StorageNumber};
 pub use handle::{BlockHandle, InodeHandle};
 pub use inode::{Features, GroupId, Inode, InodeKind, KindTag, ReferenceKind, UserId};
-pub use store::Store;
+pub use store::{Memory, Store};

@@ -1,0 +1,345 @@
+//! Blocks of a file: in place, in a list, or fused into the inode's own record.
+//!
+//! ```text
+//!            settle (closed, one block)
+//!   inline ------------------------------> fused
+//!   (0 to 6) <------------------------------
+//!     ^  |   a second block, construction, snapshot diffs, a state other than complete, a fourth replica, a wide value ...
+//!     |  v   7 blocks / 6 blocks
+//!    list
+//! ```
+
+use super::Store;
+use crate::handle::FUSED_BIT;
+use crate::layout::{INLINE_BLOCKS, InodeRecord, block_field, fits, form, inode_field as f};
+use crate::{BlockHandle, BlockInfo, Blocks, Features, Inode, InodeHandle, KindTag, Replica, ReplicaFlags, Replicas};
+use smallvec::SmallVec;
+use std::num::NonZeroU32;
+use vocab::BlockState;
+
+/// Features of files whose blocks keep records of their own.
+pub(super) const NEVER_FUSED: Features = Features::CONSTRUCTION.with(Features::SNAPSHOT_DIFFS);
+
+/// Where a block is.
+#[derive(Clone, Copy)]
+pub(super) enum Place {
+    /// In this file's record.
+    Fused(InodeHandle),
+    /// In a record of its own.
+    Separate(NonZeroU32),
+}
+
+/// Handles as numbers.
+type Raw = SmallVec<[u32; 8]>;
+
+fn handle(raw: u32) -> BlockHandle {
+    BlockHandle::from_raw(raw).expect("a block handle is not 0")
+}
+fn fused_handle(h: InodeHandle) -> BlockHandle {
+    handle(h.raw() | FUSED_BIT)
+}
+
+impl Store {
+    #[inline]
+    pub(super) fn place(&self, b: BlockHandle) -> Place {
+        match InodeHandle::from_raw(b.raw() ^ FUSED_BIT) {
+            Some(h) if b.raw() & FUSED_BIT != 0 => {
+                let record = self.record(h);
+                if self.is_fused(&record) {
+                    return Place::Fused(h);
+                }
+                let first = self.raw_blocks(&record).first().copied().expect("a fused handle outlived its block");
+                Place::Separate(handle(first).0)
+            }
+            _ => Place::Separate(b.0),
+        }
+    }
+
+    /// Blocks that are not fused.
+    fn raw_blocks(&self, record: &InodeRecord) -> Raw {
+        match (record.get(f::KIND) == KindTag::File as u64, record.get(f::FORM)) {
+            (true, form::INLINE) => (0..record.inline_blocks()).map(|at| record.inline_block(at)).collect(),
+            (true, form::LIST) => self.lists.with(handle(record.inline_block(0)).0, Raw::from_slice),
+            _ => Raw::new(),
+        }
+    }
+
+    /// Replaces the list of a file that is not fused.
+    fn write_blocks(&mut self, h: InodeHandle, blocks: &[u32]) {
+        let record = self.record(h);
+        let list = (record.get(f::FORM) == form::LIST).then(|| handle(record.inline_block(0)).0);
+        let list = match list {
+            Some(list) if blocks.len() > INLINE_BLOCKS => Some(self.lists.replace(list, blocks)),
+            Some(list) => {
+                self.lists.remove(list);
+                None
+            }
+            None if blocks.len() > INLINE_BLOCKS => Some(self.lists.add(blocks)),
+            None => None,
+        };
+        self.inodes.edit(h.0, |r| {
+            r.clear_body();
+            match list {
+                Some(list) => {
+                    r.set(f::FORM, form::LIST);
+                    r.set_inline_block(0, list.get());
+                }
+                None => blocks.iter().enumerate().for_each(|(at, b)| r.set_inline_block(at, *b)),
+            }
+        });
+    }
+
+    /// The blocks of a file, in order; empty for anything else.
+    pub fn blocks_of(&self, h: InodeHandle) -> Blocks {
+        let record = self.record(h);
+        if self.is_fused(&record) {
+            return Blocks::from_slice(&[fused_handle(h)]);
+        }
+        self.raw_blocks(&record).into_iter().map(handle).collect()
+    }
+    /// How many blocks a file has.
+    pub fn block_count_of(&self, h: InodeHandle) -> usize {
+        let record = self.record(h);
+        match (record.get(f::KIND) == KindTag::File as u64, record.get(f::FORM)) {
+            (true, form::FUSED) => 1,
+            (true, form::LIST) => self.lists.len(handle(record.inline_block(0)).0),
+            (true, _) => record.inline_blocks(),
+            _ => 0,
+        }
+    }
+    /// The `at`th block of a file.
+    pub fn block_at(&self, h: InodeHandle, at: usize) -> Option<BlockHandle> {
+        let record = self.record(h);
+        match (record.get(f::KIND) == KindTag::File as u64, record.get(f::FORM)) {
+            (true, form::FUSED) => (at == 0).then(|| fused_handle(h)),
+            (true, form::LIST) => self.lists.get(handle(record.inline_block(0)).0, at).and_then(BlockHandle::from_raw),
+            (true, _) if at < INLINE_BLOCKS => BlockHandle::from_raw(record.inline_block(at)),
+            _ => None,
+        }
+    }
+    /// The last block of a file.
+    pub fn last_block(&self, h: InodeHandle) -> Option<BlockHandle> {
+        self.block_count_of(h).checked_sub(1).and_then(|at| self.block_at(h, at))
+    }
+
+    /// Appends a block to a file and enters it into its index. `info.file` is set to the file, whatever it says.
+    pub fn push_block(&mut self, h: InodeHandle, info: &BlockInfo) -> BlockHandle {
+        let record = self.record(h);
+        assert!(record.get(f::KIND) == KindTag::File as u64, "blocks belong to files");
+        if self.is_fused(&record) {
+            self.unfuse(h);
+        }
+        let b = self.add_block(info);
+        self.blocks.edit(b.0, |r| r.set(block_field::FILE, u64::from(h.raw())));
+        self.append(h, b.raw());
+        b
+    }
+    /// Puts a block at the end of the list of a file that is not fused.
+    fn append(&mut self, h: InodeHandle, raw: u32) {
+        let record = self.record(h);
+        if record.get(f::FORM) == form::LIST {
+            let list = self.lists.push(handle(record.inline_block(0)).0, raw);
+            self.inodes.edit(h.0, |r| r.set_inline_block(0, list.get()));
+            return;
+        }
+        let mut blocks = self.raw_blocks(&record);
+        blocks.push(raw);
+        self.write_blocks(h, &blocks);
+    }
+
+    /// Adds a file with all its blocks: what loading an image calls. A file of one block that may be fused is so from the start.
+    pub fn add_file(&mut self, inode: &Inode, name: &[u8], blocks: &[BlockInfo]) -> InodeHandle {
+        let h = self.add_inode(inode, name);
+        assert!(inode.kind.tag() == KindTag::File || blocks.is_empty(), "blocks belong to files");
+        if let [info] = blocks
+            && self.may_fuse(&self.record(h))
+            && self.write_fused(h, info)
+        {
+            let key = self.key(info.block.id, info.block.stamp);
+            self.index_set(key, fused_handle(h));
+            self.fused += 1;
+            return h;
+        }
+        blocks.iter().for_each(|info| {
+            self.push_block(h, info);
+        });
+        h
+    }
+
+    /// Cuts the last block off: it belongs to no file now and is marked deleted, but stays until [`Store::remove_block`].
+    pub fn remove_last_block(&mut self, h: InodeHandle) -> Option<BlockHandle> {
+        self.unfuse(h);
+        let mut blocks = self.raw_blocks(&self.record(h));
+        let last = handle(blocks.pop()?);
+        self.write_blocks(h, &blocks);
+        self.detach(last);
+        Some(last)
+    }
+    /// Cuts all blocks off a file, as [`Store::remove_last_block`] does.
+    pub fn take_blocks(&mut self, h: InodeHandle) -> Blocks {
+        let blocks = self.set_blocks(h, &[]);
+        blocks.iter().for_each(|b| self.detach(*b));
+        blocks
+    }
+    fn detach(&mut self, b: BlockHandle) {
+        self.blocks.edit(b.0, |r| {
+            r.set(block_field::FILE, 0);
+            r.set(block_field::DELETED, 1);
+        });
+    }
+    /// Appends all blocks of `from` to those of `to`; `from` has none afterwards.
+    pub fn move_blocks(&mut self, from: InodeHandle, to: InodeHandle) {
+        let moved = self.set_blocks(from, &[]);
+        self.unfuse(to);
+        let mut blocks = self.raw_blocks(&self.record(to));
+        for b in &moved {
+            self.blocks.edit(b.0, |r| r.set(block_field::FILE, u64::from(to.raw())));
+            blocks.push(b.raw());
+        }
+        if !moved.is_empty() {
+            self.write_blocks(to, &blocks);
+        }
+    }
+    /// Replaces a file's list of blocks and nothing else: neither the blocks that leave it nor those that enter are touched (snapshot diffs
+    /// hold some of them on). To be followed by [`Store::set_block_file`] where ownership changes. The list as it was is returned.
+    /// Blocks on either side are not fused afterwards.
+    pub fn set_blocks(&mut self, h: InodeHandle, list: &[BlockHandle]) -> Blocks {
+        // Handles of fused blocks name a file's first block, so they are resolved before the list changes.
+        let new: Raw = list.iter().map(|b| self.separate(*b).get()).collect();
+        self.unfuse(h);
+        let record = self.record(h);
+        let old = self.raw_blocks(&record);
+        if record.get(f::KIND) == KindTag::File as u64 && old != new {
+            self.write_blocks(h, &new);
+        }
+        old.into_iter().map(handle).collect()
+    }
+    /// Sets or clears the file that a block belongs to, without touching any list; clearing does not mark it deleted.
+    pub fn set_block_file(&mut self, b: BlockHandle, file: Option<InodeHandle>) {
+        let slot = self.separate(b);
+        self.blocks.edit(slot, |r| r.set(block_field::FILE, file.map_or(0, |h| u64::from(h.raw()))));
+    }
+
+    /// The record of a block, which gets one of its own if it was fused.
+    pub(super) fn separate(&mut self, b: BlockHandle) -> NonZeroU32 {
+        match self.place(b) {
+            Place::Separate(slot) => slot,
+            Place::Fused(h) => self.unfuse(h).expect("a fused block"),
+        }
+    }
+
+    /// Gives the fused block of a file, if that is how it is, a record of its own.
+    pub(super) fn unfuse(&mut self, h: InodeHandle) -> Option<NonZeroU32> {
+        let record = self.record(h);
+        if !self.is_fused(&record) {
+            return None;
+        }
+        let info = self.fused_info(&record);
+        let replicas = self.fused_replicas(&record);
+        let slot = self.add_block_record(&info);
+        self.blocks.edit(slot, |r| r.set(block_field::FILE, u64::from(h.raw())));
+        self.inodes.edit(h.0, |r| {
+            r.clear_body();
+            r.set_inline_block(0, slot.get());
+        });
+        self.fused -= 1;
+        self.write_separate_replicas(slot, &replicas);
+        let key = self.key(info.block.id, info.block.stamp);
+        self.index_swap(key, fused_handle(h), BlockHandle(slot));
+        Some(slot)
+    }
+
+    fn may_fuse(&self, record: &InodeRecord) -> bool {
+        let features = Features(record.get(f::FEATURES) as u16);
+        record.get(f::KIND) == KindTag::File as u64 && record.get(f::WIDE) == 0 && !features.intersects(NEVER_FUSED)
+    }
+
+    /// Puts the only block of a file into the file's own record where that is possible: complete, contiguous, at most three replicas,
+    /// neither construction nor snapshot diffs. To be called when a file is closed and after it was loaded. Handles of the block end here.
+    pub fn settle(&mut self, h: InodeHandle) {
+        let record = self.record(h);
+        if !self.may_fuse(&record) || record.get(f::FORM) != form::INLINE || record.inline_blocks() != 1 {
+            return;
+        }
+        let b = handle(record.inline_block(0));
+        let replicas = self.replicas(b);
+        let info = self.block_alone(b);
+        if self.block_file(b) != Some(h) || !replicas_fuse(&replicas) || !self.write_fused(h, &info) {
+            return;
+        }
+        self.write_fused_replicas(h, &replicas);
+        self.fused += 1;
+        let key = self.key(info.block.id, info.block.stamp);
+        self.index_swap(key, b, fused_handle(h));
+        self.free_block_record(b.0);
+    }
+
+    /// Writes a block into its file's record, without replicas if it was not there before; `false`, and nothing written, if it does not fit.
+    pub(super) fn write_fused(&mut self, h: InodeHandle, info: &BlockInfo) -> bool {
+        if info.state != BlockState::Complete || info.open || info.deleted {
+            return false;
+        }
+        let class = self.block_classes.code(super::blocks::class_of(info));
+        let id = fits(f::BLOCK_ID, info.block.id.0);
+        let length = Some(info.block.length).filter(|l| *l <= f::LENGTH.max());
+        let (Some(class), Some(id), Some(stamp), Some(length)) =
+            (class, id, fits(f::STAMP, info.block.stamp.0), length)
+        else {
+            return false;
+        };
+        self.inodes.edit(h.0, |r| {
+            if r.get(f::FORM) != form::FUSED {
+                r.clear_body();
+                r.set(f::FORM, form::FUSED);
+            }
+            r.set(f::BLOCK_CLASS, class);
+            r.set(f::BLOCK_ID, id);
+            r.set(f::STAMP, stamp);
+            r.set(f::LENGTH, length);
+        });
+        true
+    }
+    /// The fused block of a record, its file left open.
+    pub(super) fn fused_info(&self, record: &InodeRecord) -> BlockInfo {
+        let class = self.block_classes.value(record.get(f::BLOCK_CLASS));
+        BlockInfo {
+            block: vocab::Block {
+                id: vocab::BlockId(record.get(f::BLOCK_ID) as i64),
+                length: record.get(f::LENGTH),
+                stamp: vocab::GenerationStamp(record.get(f::STAMP) as i64),
+            },
+            replication: class.replication,
+            storage_policy: class.storage_policy,
+            erasure_coding_policy: class.erasure_coding_policy,
+            ..BlockInfo::default()
+        }
+    }
+    pub(super) fn fused_replicas(&self, record: &InodeRecord) -> Replicas {
+        let flags = record.get(f::REPLICA_FLAGS);
+        (0..3)
+            .map(|at| (record.replica(at), (flags >> (at * 4)) as u8 & 15))
+            .take_while(|(number, _)| *number != 0)
+            .map(|(number, flags)| Replica {
+                storage: crate::StorageNumber(number - 1),
+                index: 0,
+                flags: ReplicaFlags(flags),
+            })
+            .collect()
+    }
+    pub(super) fn write_fused_replicas(&mut self, h: InodeHandle, replicas: &[Replica]) {
+        self.inodes.edit(h.0, |r| {
+            let mut flags = 0;
+            for at in 0..3 {
+                let replica = replicas.get(at);
+                r.set_replica(at, replica.map_or(0, |r| r.storage.0 + 1));
+                flags |= replica.map_or(0, |r| u64::from(r.flags.0 & 15)) << (at * 4);
+            }
+            r.set(f::REPLICA_FLAGS, flags);
+        });
+    }
+}
+
+/// Whether an inode record can hold these replicas.
+pub(super) fn replicas_fuse(replicas: &[Replica]) -> bool {
+    replicas.len() <= 3 && replicas.iter().all(|r| r.index == 0)
+}
