@@ -1,0 +1,155 @@
+//! Purpose: the web side: JMX, configuration, start-up progress, whether this is the active; one router per feature.
+//! Called by: the binary's node assembly.
+//! Calls: engine (short views of the state), observe (progress).
+//! Never: holds the state lock while a page is written; answers a request about the state before there is one.
+//! Invariants: the server runs from before the load to the end of the process; what is not loaded yet is absent, not invented.
+
+pub mod jmx;
+pub mod json;
+mod listen;
+mod pages;
+mod progress;
+
+pub use listen::{Server, bind};
+
+use axum::Router;
+use axum::extract::{Query, Request, State};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use observe::progress::StartupProgress;
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+/// Names of the beans, in the order they are listed.
+pub const BEANS: [&str; 4] = [
+    "Hadoop:service=NameNode,name=FSNamesystem",
+    "Hadoop:service=NameNode,name=NameNodeStatus",
+    "Hadoop:service=NameNode,name=NameNodeInfo",
+    "Hadoop:service=NameNode,name=FSNamesystemState",
+];
+
+/// The configuration as `/conf` shows it; the binary knows it.
+pub trait Configuration: Send + Sync {
+    /// XML of all keys, or of one; `None` if that is not set.
+    fn xml(&self, name: Option<&str>) -> Option<String>;
+    /// The same as JSON.
+    fn json(&self, name: Option<&str>) -> Option<String>;
+}
+
+/// What the pages tell of the loaded name node.
+pub trait Node: Send + Sync {
+    /// Whether it is the active one.
+    fn is_active(&self) -> bool;
+    /// A bean of [`BEANS`], made anew.
+    fn bean(&self, name: &str) -> Option<jmx::Bean>;
+}
+
+/// What the pages show. Shared by all requests.
+pub struct Web {
+    /// Progress of the start.
+    pub progress: Arc<StartupProgress>,
+    /// The configuration.
+    pub configuration: Box<dyn Configuration>,
+    /// `X-FRAME-OPTIONS` header, if it is sent.
+    pub frame_options: Option<String>,
+    /// Set once the state is loaded.
+    pub node: OnceLock<Arc<dyn Node>>,
+}
+
+impl Web {
+    /// Pages of a name node that has not loaded anything yet.
+    pub fn new(
+        progress: Arc<StartupProgress>,
+        configuration: Box<dyn Configuration>,
+        frame_options: Option<String>,
+    ) -> Web {
+        Web { progress, configuration, frame_options, node: OnceLock::new() }
+    }
+}
+
+type Shared = State<Arc<Web>>;
+type Parameters = Query<HashMap<String, String>>;
+
+/// All pages. Features that come later bring a router of their own.
+pub fn router(web: Arc<Web>) -> Router {
+    Router::new()
+        .route("/", get(|| async { (StatusCode::FOUND, [(header::LOCATION, "/index.html")]) }))
+        .route("/index.html", get(|| async { ([(header::CONTENT_TYPE, "text/html")], pages::INDEX) }))
+        .route("/jmx", get(jmx_page))
+        .route("/conf", get(conf))
+        .route("/isActive", get(is_active))
+        .route("/startupProgress", get(startup_progress))
+        .fallback(async |request: Request| pages::error(StatusCode::NOT_FOUND, request.uri().path(), "Not Found"))
+        .method_not_allowed_fallback(async |request: Request| {
+            let message = format!("HTTP method {} is not supported by this URL", request.method());
+            pages::error(StatusCode::METHOD_NOT_ALLOWED, request.uri().path(), &message)
+        })
+        .layer(from_fn_with_state(web.clone(), common))
+        .with_state(web)
+}
+
+/// Headers of every answer, and the method that no page has.
+async fn common(State(web): Shared, request: Request, next: Next) -> Response {
+    let mut response = match *request.method() {
+        Method::TRACE => StatusCode::METHOD_NOT_ALLOWED.into_response(),
+        _ => next.run(request).await,
+    };
+    let headers = response.headers_mut();
+    headers.insert(header::PRAGMA, HeaderValue::from_static("no-cache"));
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(header::X_XSS_PROTECTION, HeaderValue::from_static("1; mode=block"));
+    if let Some(Ok(value)) = web.frame_options.as_deref().map(HeaderValue::from_str) {
+        headers.insert(header::X_FRAME_OPTIONS, value);
+    }
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-cache"));
+    response
+}
+
+fn body(kind: &'static str, text: String) -> Response {
+    ([(header::CONTENT_TYPE, kind)], text).into_response()
+}
+
+async fn jmx_page(State(web): Shared, Query(parameters): Parameters) -> Response {
+    let make = |name: &'static str| {
+        let web = web.clone();
+        move || web.node.get().and_then(|node| node.bean(name))
+    };
+    let makers = BEANS.map(|name| (name, make(name)));
+    let sources: Vec<jmx::Source<'_>> = makers.iter().map(|(name, make)| (*name, make as &dyn Fn() -> _)).collect();
+    let parameter = |name: &str| parameters.get(name).map(String::as_str);
+    let text = jmx::answer(parameter("qry"), parameter("get"), &sources);
+    let cross_origin = [
+        (header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET")),
+        (header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*")),
+    ];
+    (cross_origin, body("application/json; charset=utf8", text)).into_response()
+}
+
+/// The format follows the `Accept` header alone. A key that is not set is a 404 without a body.
+async fn conf(State(web): Shared, headers: HeaderMap, Query(parameters): Parameters) -> Response {
+    let accept = headers.get(header::ACCEPT).and_then(|v| v.to_str().ok()).unwrap_or("");
+    let name = parameters.get("name").map(String::as_str).filter(|n| !n.is_empty());
+    let (kind, text) = if accept.contains("application/json") {
+        ("application/json;charset=utf-8", web.configuration.json(name))
+    } else {
+        ("text/xml;charset=utf-8", web.configuration.xml(name))
+    };
+    let status = if text.is_some() { StatusCode::OK } else { StatusCode::NOT_FOUND };
+    (status, body(kind, text.unwrap_or_default())).into_response()
+}
+
+async fn is_active(State(web): Shared, request: Request) -> Response {
+    if web.node.get().is_some_and(|node| node.is_active()) {
+        return body("text/plain;charset=utf-8", "I am Active!".to_owned());
+    }
+    pages::error(StatusCode::METHOD_NOT_ALLOWED, request.uri().path(), "I am not active!")
+}
+
+async fn startup_progress(State(web): Shared) -> Response {
+    body("application/json;charset=utf-8", progress::json(&web.progress.snapshot()).compact())
+}
+
+#[cfg(test)]
+mod tests;

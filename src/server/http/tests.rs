@@ -1,0 +1,124 @@
+//! The pages over real sockets.
+
+use super::jmx::Bean;
+use super::*;
+use observe::progress::{Phase, StepKind};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+struct OneKey;
+
+impl Configuration for OneKey {
+    fn xml(&self, name: Option<&str>) -> Option<String> {
+        name.is_none_or(|n| n == "a").then(|| "<configuration/>".to_owned())
+    }
+    fn json(&self, name: Option<&str>) -> Option<String> {
+        name.is_none_or(|n| n == "a").then(|| "{}".to_owned())
+    }
+}
+
+struct Loaded;
+
+impl Node for Loaded {
+    fn is_active(&self) -> bool {
+        true
+    }
+    fn bean(&self, name: &str) -> Option<Bean> {
+        (name == BEANS[1]).then(|| Bean { name: BEANS[1], modeler: "m", attributes: vec![("State", "active".into())] })
+    }
+}
+
+async fn start() -> (Server, Arc<Web>) {
+    let web = Arc::new(Web::new(Arc::default(), Box::new(OneKey), Some("SAMEORIGIN".to_owned())));
+    let listener = bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
+    (Server::start(listener, web.clone()).unwrap(), web)
+}
+
+/// Sends a request and gives back head and body.
+async fn ask(server: &Server, request: &str) -> (String, String) {
+    let mut stream = TcpStream::connect(server.address()).await.unwrap();
+    let (line, headers) = request.split_once('\n').unwrap_or((request, ""));
+    let message = format!("{line} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{headers}\r\n");
+    stream.write_all(message.as_bytes()).await.unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).await.unwrap();
+    let (head, body) = text.split_once("\r\n\r\n").unwrap();
+    (head.to_ascii_lowercase(), body.to_owned())
+}
+
+#[tokio::test]
+async fn before_and_after_the_load() {
+    let (server, web) = start().await;
+    let (head, body) = ask(&server, "GET /isActive").await;
+    assert!(head.starts_with("http/1.1 405") && body.contains("I am not active!"), "{head}\n{body}");
+    assert_eq!(ask(&server, "GET /jmx").await.1, "{\n  \"beans\" : [ ]\n}");
+    assert!(web.node.set(Arc::new(Loaded)).is_ok());
+    let (head, body) = ask(&server, "GET /isActive").await;
+    assert!(head.starts_with("http/1.1 200") && head.contains("x-frame-options: sameorigin"), "{head}");
+    assert_eq!(body, "I am Active!");
+    let (head, body) = ask(&server, "GET /jmx?qry=Hadoop:service=NameNode,name=NameNodeStatus&callback=f").await;
+    assert!(
+        head.contains("access-control-allow-origin: *") && head.contains("application/json; charset=utf8"),
+        "{head}"
+    );
+    assert!(body.contains("\"State\" : \"active\""), "{body}");
+    let address = server.address();
+    server.stop().await;
+    assert!(TcpStream::connect(address).await.is_err(), "the port is closed");
+}
+
+#[tokio::test]
+async fn methods_and_paths_that_do_not_exist() {
+    let (server, _) = start().await;
+    for (request, status) in [
+        ("TRACE /jmx", 405),
+        ("TRACE /", 405),
+        ("POST /jmx", 405),
+        ("PUT /startupProgress", 405),
+        ("GET /nothing-here", 404),
+        ("GET /", 302),
+        ("HEAD /jmx", 200),
+        ("GET /conf?name=a", 200),
+        ("GET /conf?name=b", 404),
+        ("GET /jmx?get=nonsense", 200),
+    ] {
+        let (head, _) = ask(&server, request).await;
+        assert!(head.starts_with(&format!("http/1.1 {status}")), "{request}: {head}");
+    }
+    let (head, body) = ask(&server, "GET /nothing-here").await;
+    assert!(
+        head.contains("must-revalidate,no-cache,no-store") && body.contains("<td>/nothing-here</td>"),
+        "{head}\n{body}"
+    );
+}
+
+#[tokio::test]
+async fn configuration_follows_the_accept_header() {
+    let (server, _) = start().await;
+    assert_eq!(ask(&server, "GET /conf?format=json").await.1, "<configuration/>");
+    assert_eq!(ask(&server, "GET /conf\nAccept: application/json\r\n").await.1, "{}");
+    assert_eq!(ask(&server, "GET /conf?name=b\nAccept: application/json\r\n").await.1, "");
+}
+
+#[test]
+fn start_up_progress_as_hadoop_lists_it() {
+    let progress = StartupProgress::default();
+    progress.begin(Phase::LoadingImage, Some(("/n/fsimage_0".to_owned(), 399)));
+    let step = progress.step(Phase::LoadingImage, Some(StepKind::Inodes), None);
+    step.set_total(4);
+    step.add(1);
+    let mut text = progress::json(&progress.snapshot()).compact();
+    while let Some(at) = text.find("\"elapsedTime\":").map(|at| at + 14).filter(|at| text.as_bytes()[*at] != b'"') {
+        let end = at + text[at..].find([',', '}']).unwrap();
+        text.replace_range(at - 14..end, "\"t\":0");
+    }
+    assert_eq!(
+        text,
+        "{\"t\":0,\"percentComplete\":0.0625,\"phases\":[{\"name\":\"LoadingFsImage\",\"desc\":\"Loading fsimage\",\"status\":\"RUNNING\",\
+         \"percentComplete\":0.25,\"t\":0,\"file\":\"/n/fsimage_0\",\"size\":399,\"steps\":[{\"name\":\"Inodes\",\"desc\":\"inodes\",\"count\":1,\
+         \"total\":4,\"percentComplete\":0.25,\"t\":0}]},{\"name\":\"LoadingEdits\",\"desc\":\"Loading edits\",\"status\":\"PENDING\",\
+         \"percentComplete\":0.0,\"t\":0,\"steps\":[]},{\"name\":\"SavingCheckpoint\",\"desc\":\"Saving checkpoint\",\"status\":\"PENDING\",\
+         \"percentComplete\":0.0,\"t\":0,\"steps\":[]},{\"name\":\"SafeMode\",\"desc\":\"Safe mode\",\"status\":\"PENDING\",\
+         \"percentComplete\":0.0,\"t\":0,\"steps\":[]}]}"
+    );
+}
