@@ -5,7 +5,7 @@
 use crate::call::{Call, CallerContext, ClientId, ErrorCode, RemoteException, Reply, RequestHeader, Service};
 use crate::calls::Calls;
 use crate::handshake;
-use crate::negotiation::Negotiation;
+use crate::negotiation::{self, Negotiation};
 use crate::reply::{self, ReplyIds};
 use crate::server::{Entry, Port};
 use bytes::{Buf, Bytes, BytesMut};
@@ -77,6 +77,7 @@ enum Step<M> {
 /// Who calls, as long as the connection lasts.
 struct Identity {
     user: User,
+    method: AuthenticationMethod,
     groups: UserGroups,
 }
 
@@ -267,7 +268,8 @@ impl<'a, S: Service> Connection<'a, S> {
             Ok(Some(Incoming::Packet(packet))) => self.packet(packet),
             Ok(Some(Incoming::Header(ConnectionHeader { auth_protocol, .. }))) => {
                 self.negotiation = match auth_protocol {
-                    AUTH_NONE => Negotiation::NotAsked,
+                    AUTH_NONE if self.port.users.accepts_simple() => Negotiation::NotAsked,
+                    AUTH_NONE => return Err((ReplyIds::NONE, negotiation::not_enabled(&self.port.users, "SIMPLE"))),
                     AUTH_SASL => Negotiation::Asked,
                     other => return Err((ReplyIds::NONE, RemoteException::auth_protocol(other as i8))),
                 };
@@ -305,14 +307,14 @@ impl<'a, S: Service> Connection<'a, S> {
     fn out_of_band(&mut self, call_id: i32, mut rest: Bytes) -> Result<Step<S::Method>, RemoteException> {
         match call_id {
             CALL_PING => Ok(Step::Again),
-            CALL_CONTEXT if self.negotiation == Negotiation::Asked => {
+            CALL_CONTEXT if !self.negotiation.is_over() => {
                 Err(invalid_header("Connection header sent during SASL negotiation"))
             }
             CALL_CONTEXT if self.identity.is_some() => Err(invalid_header("Connection context already processed")),
             CALL_CONTEXT => Ok(Step::Identify { user: message("IpcConnectionContextProto", &mut rest)? }),
             CALL_SASL => {
                 let message: RpcSaslProto = message("RpcSaslProto", &mut rest)?;
-                if let Some(answer) = self.negotiation.step(&message)? {
+                if let Some(answer) = self.negotiation.step(&self.port.users, &message)? {
                     let ids = ReplyIds::of_connection(CALL_SASL, -1);
                     reply::success(&mut self.output, &ids, None, &answer.encode_to_vec());
                 }
@@ -358,11 +360,7 @@ impl<'a, S: Service> Connection<'a, S> {
             user: identity.user.name.clone(),
             real_user: identity.user.real.clone(),
             groups: identity.groups.groups.clone(),
-            method: if identity.user.real.is_some() {
-                AuthenticationMethod::Proxy
-            } else {
-                AuthenticationMethod::Simple
-            },
+            method: identity.method,
             address: self.peer,
             rpc_ids: ids.client_id.uuid().map(|client_id| RpcIds { client_id, call_id: ids.call_id }),
             retry: ids.retry,
@@ -370,16 +368,30 @@ impl<'a, S: Service> Connection<'a, S> {
         }
     }
 
-    /// Makes the connection context the caller of all calls to come.
+    /// Makes the connection context the caller of all calls to come. Who proved to be somebody may only claim to act for another.
     async fn identify(&mut self, context: IpcConnectionContextProto) -> Result<(), RemoteException> {
         let info = context.user_info.unwrap_or_default();
+        let claimed = info.effective_user.as_deref().filter(|user| !user.is_empty());
+        let (effective, real, proved) = match &self.negotiation {
+            Negotiation::Proved { principal, method } => match claimed {
+                Some(claimed) if claimed != principal => {
+                    if *method == AuthenticationMethod::Token {
+                        return Err(RemoteException::negotiation_refused(format!(
+                            "Authenticated user ({principal}) doesn't match what the client claims to be ({claimed})"
+                        )));
+                    }
+                    (claimed, Some(&**principal), *method)
+                }
+                _ => (&**principal, None, *method),
+            },
+            _ => (claimed.unwrap_or(""), info.real_user.as_deref(), AuthenticationMethod::Simple),
+        };
         let users = &self.port.users;
-        let user = users
-            .authorize(info.effective_user.as_deref().unwrap_or(""), info.real_user.as_deref(), self.peer.ip())
-            .await
-            .map_err(|e| RemoteException::unauthorized(e.0))?;
+        let user =
+            users.authorize(effective, real, self.peer.ip()).await.map_err(|e| RemoteException::unauthorized(e.0))?;
+        let method = if user.real.is_some() { AuthenticationMethod::Proxy } else { proved };
         let groups = users.groups().of(&user.name).await;
-        self.identity = Some(Identity { user, groups });
+        self.identity = Some(Identity { user, method, groups });
         Ok(())
     }
 }

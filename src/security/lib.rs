@@ -13,6 +13,7 @@ use groups::Groups;
 use names::NameRules;
 use parking_lot::RwLock;
 use proxy::ProxyRules;
+use sasl::Mechanisms;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -35,12 +36,26 @@ pub struct Users {
     names: NameRules,
     groups: Groups,
     proxy: RwLock<Arc<ProxyRules>>,
+    mechanisms: Option<Arc<dyn Mechanisms>>,
+    simple: bool,
 }
 
 impl Users {
-    /// From the parts that the configuration describes.
+    /// From the parts that the configuration describes; claims are believed (SIMPLE).
     pub fn new(names: NameRules, groups: Groups, proxy: ProxyRules) -> Users {
-        Users { names, groups, proxy: RwLock::new(Arc::new(proxy)) }
+        Users { names, groups, proxy: RwLock::new(Arc::new(proxy)), mechanisms: None, simple: true }
+    }
+    /// Offers mechanisms of authentication, and says whether a bare claim still counts.
+    pub fn with_mechanisms(self, mechanisms: Arc<dyn Mechanisms>, simple: bool) -> Users {
+        Users { mechanisms: Some(mechanisms), simple, ..self }
+    }
+    /// Mechanisms besides SIMPLE, if there are any.
+    pub fn mechanisms(&self) -> Option<&dyn Mechanisms> {
+        self.mechanisms.as_deref()
+    }
+    /// Whether a bare claim counts.
+    pub fn accepts_simple(&self) -> bool {
+        self.simple
     }
     /// Group lookups.
     pub fn groups(&self) -> &Groups {

@@ -5,7 +5,7 @@ use crate::Unauthorized;
 /// How principals become short names (`hadoop.security.auth_to_local`).
 #[derive(Clone, Debug, Default)]
 pub struct NameRules {
-    /// Principals of this realm lose it; those of another have no short name.
+    /// Principals of this realm lose it; those of another have no short name. `None`: all realms are alike.
     pub default_realm: Option<String>,
 }
 
@@ -18,10 +18,10 @@ impl NameRules {
         let Some(end) = principal.find(['/', '@']) else { return Ok(principal) };
         let realm = principal.rsplit_once('@').map(|(_, realm)| realm);
         match realm {
-            Some(realm) if self.default_realm.as_deref() != Some(realm) => {
+            _ if end == 0 => Err(Unauthorized(format!("Malformed Kerberos name: {principal}"))),
+            Some(realm) if self.default_realm.as_deref().is_some_and(|own| own != realm) => {
                 Err(Unauthorized(format!("No rules applied to {principal}")))
             }
-            _ if end == 0 => Err(Unauthorized(format!("Malformed Kerberos name: {principal}"))),
             _ => Ok(&principal[..end]),
         }
     }
@@ -41,6 +41,10 @@ mod tests {
         }
         for refused in ["", "@EXAMPLE.COM", "alice@OTHER"] {
             assert!(rules.short(refused).is_err(), "{refused}");
+        }
+        // as Hadoop 3.5.0 shortens them where no realm is configured
+        for (principal, short) in [("alice@R", "alice"), ("alice/h@R", "alice"), ("a/b", "a"), ("a b", "a b")] {
+            assert_eq!(NameRules::default().short(principal).unwrap(), short);
         }
     }
 }

@@ -89,9 +89,8 @@ impl ProxyRules {
         groups: &[Arc<str>],
         address: IpAddr,
     ) -> Result<(), Unauthorized> {
-        let refused =
-            |tail: &str| Err(Unauthorized(format!("{tail}User: {real} is not allowed to impersonate {effective}")));
-        let Some(rule) = self.rules.get(real) else { return refused("") };
+        let refused = || Err(Unauthorized(format!("User: {real} is not allowed to impersonate {effective}")));
+        let Some(rule) = self.rules.get(real) else { return refused() };
         let user_fits = match &rule.users {
             Allowed::All => true,
             Allowed::Some(users) => users.contains(effective),
@@ -104,12 +103,65 @@ impl ProxyRules {
                 Allowed::None => false,
             };
         if !fits {
-            return refused("");
+            return refused();
         }
         match &rule.hosts {
             Hosts::All => Ok(()),
             Hosts::Networks(networks) if networks.iter().any(|n| n.contains(address)) => Ok(()),
-            _ => Err(Unauthorized(format!("Unauthorized connection for super-user: {real} from IP {address}"))),
+            _ => Err(Unauthorized(format!("Unauthorized connection for super-user: {real} from IP /{address}"))),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn some(names: &[&str]) -> Allowed<String> {
+        Allowed::Some(names.iter().map(|n| (*n).to_owned()).collect())
+    }
+
+    fn networks(texts: &[&str]) -> Hosts {
+        Hosts::Networks(texts.iter().map(|t| Network::parse(t).unwrap()).collect())
+    }
+
+    /// Rules and outcomes as Hadoop 3.5.0's `ProxyUsers.authorize` gave them; alice is in the group staff.
+    #[test]
+    fn rules_of_hadoop() {
+        let impersonate = Some("User: svc is not allowed to impersonate alice");
+        let host = Some("Unauthorized connection for super-user: svc from IP /10.1.1.1");
+        let all = || Allowed::All;
+        let none = || Allowed::None;
+        for (hosts, groups, users, refusal) in [
+            (Hosts::None, none(), none(), impersonate),
+            (Hosts::All, none(), none(), impersonate),
+            (Hosts::None, none(), all(), host),
+            (networks(&["10.1.1.1"]), none(), some(&["alice"]), None),
+            (networks(&["10.1.1.2"]), none(), some(&["alice"]), host),
+            (networks(&["1.2.3.4", "10.1.0.0/16"]), none(), some(&["alice"]), None),
+            (networks(&["10.1.0.0/24"]), none(), some(&["alice"]), host),
+            (networks(&["0.0.0.0/0"]), none(), some(&["alice"]), None),
+            (networks(&["::/0"]), none(), some(&["alice"]), host),
+            (Hosts::All, some(&["staff"]), none(), None),
+            (Hosts::All, some(&["other"]), none(), impersonate),
+            (Hosts::All, some(&["other"]), some(&["alice"]), None),
+            (Hosts::All, all(), none(), None),
+        ] {
+            let rule = ProxyRule { hosts, groups, users };
+            let rules = ProxyRules::new(HashMap::from([("svc".to_owned(), rule.clone())]));
+            let outcome = rules.authorize("svc", "alice", &["staff".into()], "10.1.1.1".parse().unwrap());
+            assert_eq!(outcome.err().map(|e| e.0).as_deref(), refusal, "{rule:?}");
+        }
+        let nobody = ProxyRules::default().authorize("alice", "alice", &[], "10.1.1.1".parse().unwrap());
+        assert_eq!(nobody.unwrap_err().0, "User: alice is not allowed to impersonate alice");
+    }
+
+    #[test]
+    fn networks_are_parsed_or_not() {
+        for bad in ["", "host", "10.0.0.0/33", "10.0.0.0/-1", "10.0.0.0/", "::1/129", "1.2.3"] {
+            assert_eq!(Network::parse(bad), None, "{bad}");
+        }
+        let mapped: IpAddr = "::ffff:10.1.1.1".parse().unwrap();
+        assert!(Network::parse("10.0.0.0/8").unwrap().contains(mapped));
     }
 }

@@ -1,16 +1,50 @@
 //! Authentication as byte steps, so that the transport carries them without knowing what they mean.
 
-/// What a server offers in answer to NEGOTIATE (`RpcSaslProto.SaslAuth`).
-#[derive(Clone, PartialEq, Eq, Debug)]
+use crate::Unauthorized;
+use std::fmt::Debug;
+use vocab::AuthenticationMethod;
+
+/// What a server offers in answer to a client that negotiates (`RpcSaslProto.SaslAuth`).
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Offer {
     /// Hadoop's name: TOKEN, KERBEROS.
-    pub method: &'static str,
+    pub method: String,
     /// SASL's name: DIGEST-MD5, GSSAPI.
-    pub mechanism: &'static str,
+    pub mechanism: String,
     /// Service part of the server's principal.
     pub protocol: String,
     /// Host part of it.
     pub server_id: String,
     /// First challenge, for mechanisms that begin with one.
     pub challenge: Option<Vec<u8>>,
+}
+
+/// What one step of an exchange leads to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Step {
+    /// The client must answer these bytes.
+    Challenge(Vec<u8>),
+    /// The client has proved who it is.
+    Proved {
+        /// Who: a principal, or the owner of a token.
+        principal: String,
+        /// How.
+        method: AuthenticationMethod,
+        /// Last bytes for the client, which it may need to trust the server.
+        token: Option<Vec<u8>>,
+    },
+}
+
+/// An exchange under way with one client.
+pub trait Exchange: Send {
+    /// Takes the client's bytes one step further. After an error or [`Step::Proved`] it is not called again.
+    fn step(&mut self, token: &[u8]) -> Result<Step, Unauthorized>;
+}
+
+/// The mechanisms of a server besides SIMPLE.
+pub trait Mechanisms: Send + Sync + Debug {
+    /// What to offer to a new client, best first, and the exchanges that fit offers with a challenge.
+    fn offers(&self) -> Vec<Offer>;
+    /// Begins an exchange for a client that chose this method and mechanism; `None` if it is not offered.
+    fn begin(&self, method: &str, mechanism: &str) -> Option<Box<dyn Exchange>>;
 }

@@ -89,14 +89,14 @@ async fn the_caller_is_known() {
         Ok::<_, CallError>(String::from_utf8(answer.body.to_vec()).unwrap())
     };
     let alice = port.client("alice").await;
-    assert_eq!(who(alice.clone(), CallOptions::default()).await.unwrap(), "alice||staff,dev||0|127.0.0.1");
+    assert_eq!(who(alice.clone(), CallOptions::default()).await.unwrap(), "alice||staff,dev||0|127.0.0.1|Simple");
     let context = Some(CallerContext { context: "spark_app_1".into(), signature: None });
     let options = CallOptions { retry: 3, caller_context: context, ..CallOptions::default() };
-    assert_eq!(who(alice, options).await.unwrap(), "alice||staff,dev|spark_app_1|3|127.0.0.1");
+    assert_eq!(who(alice, options).await.unwrap(), "alice||staff,dev|spark_app_1|3|127.0.0.1|Simple");
 
     let settings = ClientSettings { real_user: Some("svc".into()), ..ClientSettings::new(PROTOCOL, 1, "alice") };
     let proxied = Client::connect(port.address, settings.clone()).await.unwrap();
-    assert_eq!(who(proxied, CallOptions::default()).await.unwrap(), "alice|svc|staff,dev||0|127.0.0.1");
+    assert_eq!(who(proxied, CallOptions::default()).await.unwrap(), "alice|svc|staff,dev||0|127.0.0.1|Proxy");
 
     let bob = Client::connect(port.address, ClientSettings { user: "bob".into(), ..settings }).await.unwrap();
     let refused = who(bob, CallOptions::default()).await.unwrap_err();

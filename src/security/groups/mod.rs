@@ -58,8 +58,11 @@ pub fn parse_overrides(text: &str) -> Result<HashMap<String, GroupList>, String>
     let mut overrides = HashMap::new();
     for part in text.split(';').map(str::trim).filter(|p| !p.is_empty()) {
         let (user, groups) = part.split_once('=').unwrap_or((part, ""));
-        if user.trim().is_empty() || groups.contains('=') {
-            return Err(format!("Configuration contains invalid static mapping: {part}"));
+        if groups.contains('=') {
+            return Err(format!("{part} is no mapping of a user to groups"));
+        }
+        if user.trim().is_empty() {
+            continue;
         }
         let groups = groups.split(',').map(str::trim).filter(|g| !g.is_empty()).map(Arc::from).collect();
         overrides.insert(user.trim().to_owned(), groups);
@@ -139,5 +142,24 @@ impl Provider {
             Provider::Shell { timeout } => shell::look_up(user, *timeout).await,
             Provider::Nobody => Arc::default(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(groups: &GroupList) -> Vec<&str> {
+        groups.iter().map(|g| &**g).collect()
+    }
+
+    #[test]
+    fn overrides_as_hadoop_reads_them() {
+        let overrides = parse_overrides(";hdfs=supergroup;alice=staff,,dev;carol=;=x;dr.who").unwrap();
+        assert_eq!(names(&overrides["hdfs"]), ["supergroup"]);
+        assert_eq!(names(&overrides["alice"]), ["staff", "dev"]);
+        assert!(overrides["carol"].is_empty() && overrides["dr.who"].is_empty());
+        assert_eq!(overrides.len(), 4);
+        assert!(parse_overrides("a=b=c").is_err());
     }
 }

@@ -28,7 +28,7 @@ pub enum Method {
     Fail,
     /// A fatal one.
     Fatal,
-    /// Who calls: `user|real|groups|context|retry|address`.
+    /// Who calls: `user|real|groups|context|retry|address|method`.
     Who,
 }
 
@@ -83,6 +83,7 @@ impl Service for Toy {
                     caller.context.as_deref().unwrap_or(""),
                     &caller.retry.to_string(),
                     &caller.address.ip().to_string(),
+                    &format!("{:?}", caller.method),
                 ];
                 Reply::Message(Bytes::from(who.join("|")))
             }
@@ -103,7 +104,7 @@ fn text(bytes: &[u8]) -> String {
 pub fn users() -> Users {
     let groups = GroupSettings {
         provider: Provider::Nobody,
-        overrides: parse_overrides("alice=staff,dev;super=supergroup").expect("overrides"),
+        overrides: parse_overrides("alice=staff,dev;super=supergroup;kim=").expect("overrides"),
         ..GroupSettings::default()
     };
     let rule =
@@ -120,9 +121,13 @@ pub struct Port {
 }
 
 pub fn port(settings: Settings) -> Port {
+    port_for(settings, users())
+}
+
+pub fn port_for(settings: Settings, users: Users) -> Port {
     let toy = Arc::new(Toy::default());
     let listener = Listener::bind("test", &["127.0.0.1:0".parse().expect("address")], 4_096).expect("bind");
-    let server = listener.serve(settings, toy.clone(), Arc::new(users())).expect("serve");
+    let server = listener.serve(settings, toy.clone(), Arc::new(users)).expect("serve");
     let address = server.addresses()[0];
     Port { server, toy, address }
 }
