@@ -1,1 +1,43 @@
-//! Purpose: (see src/ARCHITECTURE.md)
+//! Purpose: DataNodes, their volumes and reports, where replicas are, where they should be, and safe mode (Hadoop's `blockmanagement`).
+//! Called by: state (blocks that come, change and go), ops (targets, locations, DataNode calls, rounds).
+//! Calls: record (block and replica records by handle), mem, vocab.
+//! Never: reads the tree, knows protobuf, locks, logs, sleeps, reads a clock; orders a deletion that could take a last good replica.
+//! Invariants: `check` lists them; handles never outlive a call, queues hold ids; all state here is soft.
+
+mod check;
+mod construction;
+mod counting;
+mod heartbeat;
+mod hosts;
+mod locate;
+mod mailbox;
+mod node;
+pub mod placement;
+pub mod policies;
+pub mod redundancy;
+mod registry;
+pub mod report;
+mod safe_mode;
+mod settings;
+mod stats;
+mod table;
+mod topology;
+mod volume;
+
+pub use construction::{Construction, Expected, block_text};
+pub use counting::Count;
+pub use heartbeat::{Heartbeat, HeartbeatAnswer};
+pub use hosts::{HostEntry, Hosts};
+pub use locate::{Located, Reader};
+pub use mailbox::{Command, Mailbox, Recovery, Transfer};
+pub use node::{AdminState, DatanodeId, Node, NodeNumber, NodeStats, VolumeFailures, with_port};
+pub use placement::{Placement, Target, TargetRequest};
+pub use redundancy::Round;
+pub use registry::{Registration, Resolved, StorageInfo, compare_versions};
+pub use report::{FullReport, IncrementalEntry, IncrementalKind, ReportContext, ReportStart, Reported};
+pub use safe_mode::{SafeMode, Startup};
+pub use settings::Settings;
+pub use stats::{KindStats, ReportKind, Stats};
+pub use table::{Blocks, Counters};
+pub use topology::{DEFAULT_RACK, Topology, distance};
+pub use volume::{Volume, VolumeId, VolumeReport, VolumeState};

@@ -162,6 +162,7 @@ fn class_and_text(refusal: &Refusal) -> (&'static str, String) {
         Refusal::NoTarget(text) => (class::IO, text.to_string()),
         Refusal::UnknownBlock(block) => (class::IO, format!("blk_{} does not exist.", block.0)),
         Refusal::UnregisteredNode(text) => (class::UNREGISTERED_NODE, text.to_string()),
+        Refusal::InvalidReportLease(text) => (class::INVALID_REPORT_LEASE, text.to_string()),
         Refusal::DisallowedDatanode(text) => (class::DISALLOWED_DATANODE, text.to_string()),
         Refusal::IncorrectVersion(text) => (class::INCORRECT_VERSION, text.to_string()),
         Refusal::Unsupported(text) => (class::UNSUPPORTED_OPERATION, text.to_string()),
@@ -266,6 +267,8 @@ pub mod class {
     pub const LEASE_EXPIRED: &str = "org.apache.hadoop.hdfs.server.namenode.LeaseExpiredException";
     pub const NOT_REPLICATED_YET: &str = "org.apache.hadoop.hdfs.server.namenode.NotReplicatedYetException";
     pub const SAFE_MODE: &str = "org.apache.hadoop.hdfs.server.namenode.SafeModeException";
+    pub const INVALID_REPORT_LEASE: &str =
+        "org.apache.hadoop.hdfs.server.protocol.InvalidBlockReportLeaseException";
     pub const DISALLOWED_DATANODE: &str = "org.apache.hadoop.hdfs.server.protocol.DisallowedDatanodeException";
     pub const IPC: &str = "org.apache.hadoop.ipc.IpcException";
     pub const OBSERVER_RETRY_ON_ACTIVE: &str = "org.apache.hadoop.ipc.ObserverRetryOnActiveException";

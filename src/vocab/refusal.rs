@@ -97,6 +97,8 @@ pub enum Refusal {
     UnregisteredNode(Arc<str>),
     /// A DataNode that may not register.
     DisallowedDatanode(Arc<str>),
+    /// A full block report under a lease that is not out for its DataNode; the text is the whole message.
+    InvalidReportLease(Arc<str>),
     /// A DataNode of another software version or layout.
     IncorrectVersion(Arc<str>),
     /// Known to Hadoop, not done here (yet), or switched off.

@@ -1,0 +1,236 @@
+//! Blocks that are being written or recovered: where their replicas are expected (Hadoop's `BlockUnderConstructionFeature`).
+
+use crate::placement::Target;
+use crate::{Blocks, NodeNumber, Recovery};
+use record::{BlockHandle, StorageNumber, Store};
+use smallvec::SmallVec;
+use vocab::{Block, BlockId, BlockState, GenerationStamp, Refusal, ReplicaState};
+
+/// A place where a replica of an open block should be or was reported.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Expected {
+    /// Volume.
+    pub storage: StorageNumber,
+    /// Stamp last known of the replica.
+    pub stamp: GenerationStamp,
+    /// State last reported; being written where nothing was.
+    pub state: ReplicaState,
+    /// Whether it was asked to lead a recovery already.
+    tried: bool,
+}
+
+/// What is known of an open block beyond its record.
+#[derive(Clone, Debug)]
+pub struct Construction {
+    /// Id, length and stamp.
+    pub block: Block,
+    /// Places, the pipeline's order first.
+    pub expected: SmallVec<[Expected; 3]>,
+    /// Stamp that the running recovery will give.
+    pub recovery_id: Option<GenerationStamp>,
+    /// For a truncate: what the recovery makes of the block.
+    pub truncate: Option<Block>,
+}
+
+impl Construction {
+    pub(crate) fn new(block: Block) -> Construction {
+        Construction { block, expected: SmallVec::new(), recovery_id: None, truncate: None }
+    }
+    pub(crate) fn expect(&mut self, storage: StorageNumber, block: Block) {
+        self.expected.push(Expected { storage, stamp: block.stamp, state: ReplicaState::BeingWritten, tried: false });
+    }
+}
+
+impl Blocks {
+    /// Where the replicas of an open block are expected, in pipeline order; empty for others.
+    pub fn expected(&self, id: BlockId) -> SmallVec<[StorageNumber; 3]> {
+        self.construction.get(&id).map(|c| c.expected.iter().map(|e| e.storage).collect()).unwrap_or_default()
+    }
+    /// What is known of an open block.
+    pub fn construction(&self, id: BlockId) -> Option<&Construction> {
+        self.construction.get(&id)
+    }
+    /// How many blocks are open (being written, committed or in recovery).
+    pub fn open_block_count(&self) -> u64 {
+        self.open_blocks
+    }
+
+    /// Says where an open block is being written: after addBlock with its targets, after updatePipeline with the new pipeline. The
+    /// block's record is up to date.
+    pub fn begin_construction(&mut self, store: &Store, b: BlockHandle, targets: &[StorageNumber]) {
+        let block = store.block(b).block;
+        let c = self.construction.entry(block.id).or_insert_with(|| Construction::new(block));
+        c.block = block;
+        c.expected.clear();
+        targets.iter().for_each(|t| c.expect(*t, block));
+        c.recovery_id = None;
+        for t in targets {
+            self.schedule(*t, 1);
+        }
+    }
+
+    /// Counts a block as on its way to a volume's node, so that placement leaves room for it.
+    pub(crate) fn schedule(&mut self, storage: StorageNumber, by: u32) {
+        if let Some((node, kind)) = self.registry.volume(storage).map(|v| (v.node, v.kind))
+            && let Some(node) = self.registry.node_mut(node)
+        {
+            node.scheduled[0][kind as usize] += by;
+        }
+    }
+
+    /// Looks whether a client may commit an open block with this length and stamp. `Ok(false)`: it is committed or complete already.
+    ///
+    /// # Errors
+    /// A block in recovery, a shorter length, another stamp.
+    pub fn check_commit(&self, store: &Store, b: BlockHandle, commit: &Block) -> Result<bool, Refusal> {
+        let info = store.block(b);
+        match info.state {
+            BlockState::Complete | BlockState::Committed => Ok(false),
+            BlockState::UnderRecovery => Err(Refusal::io(format!(
+                "Commit or complete block {}, whereas it is under recovery.",
+                block_text(commit)
+            ))),
+            BlockState::UnderConstruction if commit.length < info.block.length => Err(Refusal::io(format!(
+                "commitBlock length is less than the stored one {} vs. {}",
+                commit.length, info.block.length
+            ))),
+            BlockState::UnderConstruction if commit.stamp != info.block.stamp => Err(Refusal::io(format!(
+                "Commit block with mismatching GS. NN has {}, client submits {}",
+                block_text(&info.block),
+                block_text(commit)
+            ))),
+            BlockState::UnderConstruction => Ok(true),
+        }
+    }
+
+    /// The client has finished an open block; its length and stamp are in the record. It becomes committed, and complete as soon as enough
+    /// replicas are reported. Replicas of older stamps are forgotten.
+    pub fn block_committed(&mut self, store: &mut Store, b: BlockHandle) {
+        let info = store.block(b);
+        if info.state == BlockState::Complete {
+            return;
+        }
+        store.edit_block(b, |i| i.state = BlockState::Committed);
+        if let Some(c) = self.construction.get_mut(&info.block.id) {
+            c.block = info.block;
+        }
+        self.drop_stale_replicas(store, b);
+        self.complete_if_enough(store, b);
+    }
+
+    /// Makes a committed block complete if enough replicas are there. Whether the block is complete now.
+    pub fn complete_if_enough(&mut self, store: &mut Store, b: BlockHandle) -> bool {
+        match store.block(b).state {
+            BlockState::Complete => true,
+            BlockState::Committed if self.has_minimum(store, b) => {
+                store.edit_block(b, |i| i.state = BlockState::Complete);
+                self.block_completed(store, b);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Forgets replicas whose reported stamp is not the block's: they missed a pipeline recovery.
+    pub(crate) fn drop_stale_replicas(&mut self, store: &mut Store, b: BlockHandle) {
+        let info = store.block(b);
+        let Some(c) = self.construction.get(&info.block.id) else { return };
+        let stale: SmallVec<[StorageNumber; 4]> =
+            c.expected.iter().filter(|e| e.stamp != info.block.stamp).map(|e| e.storage).collect();
+        for storage in stale {
+            self.remove_replica(store, b, storage);
+        }
+    }
+
+    /// The writers' replicas that are not reported yet will come by themselves: no copies are ordered for them before the timeout.
+    pub(crate) fn expect_writers_replicas(&mut self, store: &Store, b: BlockHandle, construction: &Construction) {
+        if !self.populating_queues() {
+            return;
+        }
+        let there = store.replicas(b);
+        let coming: SmallVec<[NodeNumber; 3]> = construction
+            .expected
+            .iter()
+            .filter(|e| !there.iter().any(|r| r.storage == e.storage))
+            .filter_map(|e| self.node_of(e.storage))
+            .filter(|n| self.registry.node(*n).is_some_and(|n| n.alive))
+            .collect();
+        if !coming.is_empty() {
+            self.pending.add(construction.block.id, &coming, self.clock);
+        }
+    }
+
+    // ---- recovery
+
+    /// Starts (again) the recovery of an open block under a new stamp: the expected place whose node was heard from last and that did not
+    /// lead yet gets the order. `false` if there is no place at all, so that no one can lead.
+    pub fn begin_recovery(&mut self, store: &mut Store, b: BlockHandle, recovery_id: GenerationStamp) -> bool {
+        let info = store.block(b);
+        let id = info.block.id;
+        store.edit_block(b, |i| i.state = BlockState::UnderRecovery);
+        let c = self.construction.entry(id).or_insert_with(|| Construction::new(info.block));
+        c.recovery_id = Some(recovery_id);
+        if c.expected.is_empty() {
+            return false;
+        }
+        let alive = |s: StorageNumber, r: &crate::registry::Registry| {
+            r.volume(s).and_then(|v| r.node(v.node)).filter(|n| n.alive).map(|n| (n.number, n.last_update))
+        };
+        if c.expected.iter().all(|e| e.tried || alive(e.storage, &self.registry).is_none()) {
+            c.expected.iter_mut().for_each(|e| e.tried = false);
+        }
+        let mut best: Option<(usize, NodeNumber, vocab::time::MonotonicMs)> = None;
+        for (i, e) in c.expected.iter().enumerate().filter(|(_, e)| !e.tried) {
+            if let Some((node, at)) = alive(e.storage, &self.registry)
+                && best.is_none_or(|(.., t)| at > t)
+            {
+                best = Some((i, node, at));
+            }
+        }
+        if let Some((i, primary, _)) = best {
+            c.expected[i].tried = true;
+            let node = self.registry.node_mut(primary).expect("alive");
+            if !node.mailbox.recover.contains(&id) {
+                node.mailbox.recover.push_back(id);
+            }
+        }
+        true
+    }
+
+    /// The order for the primary, made when its heartbeat comes: stale nodes are left out where two or more fresh ones remain.
+    pub(crate) fn recovery_order(&self, store: &Store, id: BlockId, now: vocab::time::MonotonicMs) -> Option<Recovery> {
+        let b = store.find_block(id)?;
+        let info = store.block(b);
+        let c = self.construction.get(&id)?;
+        let recovery_id = c.recovery_id?;
+        if info.state != BlockState::UnderRecovery || info.deleted {
+            return None;
+        }
+        let places = |fresh: bool| -> Vec<Target> {
+            c.expected
+                .iter()
+                .filter_map(|e| self.target(e.storage))
+                .filter(|t| {
+                    let node = self.registry.node(t.node).expect("target of a node");
+                    node.alive && (!fresh || !node.is_stale(now, self.settings.stale_interval_ms))
+                })
+                .collect()
+        };
+        let mut locations = places(true);
+        if locations.len() <= 1 {
+            locations = places(false);
+        }
+        Some(Recovery { block: info.block, locations, recovery_id: recovery_id.0, truncate: c.truncate })
+    }
+
+    /// A volume with its node, as commands and answers name it.
+    pub fn target(&self, storage: StorageNumber) -> Option<Target> {
+        let v = self.registry.volume(storage)?;
+        Some(Target { storage, node: v.node, kind: v.kind })
+    }
+}
+
+/// A block as Hadoop prints it: `blk_<id>_<stamp>`.
+pub fn block_text(block: &Block) -> String {
+    format!("blk_{}_{}", block.id, block.stamp)
+}

@@ -1,0 +1,140 @@
+//! How many replicas of which standing a block has (Hadoop's `NumberReplicas`).
+
+use crate::{AdminState, Blocks, Node, NodeNumber, Volume, VolumeState};
+use record::{BlockHandle, Replica, ReplicaFlags, StorageNumber, Store};
+use smallvec::SmallVec;
+
+/// The replica is more than needed and queued for deletion.
+pub(crate) const EXCESS: ReplicaFlags = ReplicaFlags::SPARE_1;
+
+/// Replicas of a block by standing. Those on dead nodes and failed volumes count nowhere.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[allow(missing_docs)] // Hadoop's names
+pub struct Count {
+    pub live: u32,
+    pub read_only: u32,
+    pub decommissioning: u32,
+    pub decommissioned: u32,
+    pub maintenance_for_read: u32,
+    pub maintenance_not_for_read: u32,
+    pub corrupt: u32,
+    pub excess: u32,
+    /// Of all of these, those on volumes whose content is not known to be up to date.
+    pub stale: u32,
+}
+
+impl Count {
+    /// Replicas on nodes that leave or are in maintenance.
+    pub fn out_of_service(&self) -> u32 {
+        self.decommissioning + self.decommissioned + self.maintenance()
+    }
+    /// Replicas on nodes in or entering maintenance.
+    pub fn maintenance(&self) -> u32 {
+        self.maintenance_for_read + self.maintenance_not_for_read
+    }
+    /// Replicas that let a block be completed.
+    pub fn usable(&self) -> u32 {
+        self.live + self.decommissioning + self.maintenance_for_read
+    }
+}
+
+/// Standing of one replica.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Standing {
+    Absent,
+    Live,
+    ReadOnly,
+    Decommissioning,
+    Decommissioned,
+    MaintenanceForRead,
+    MaintenanceNotForRead,
+    Corrupt,
+    Excess,
+}
+
+impl Blocks {
+    /// Standing of a replica, with its volume and node; `None` where its volume is gone.
+    pub(crate) fn standing(&self, replica: Replica) -> Option<(Standing, &Volume, &Node)> {
+        let volume = self.registry.volume(replica.storage)?;
+        let node = self.registry.node(volume.node)?;
+        if volume.state == VolumeState::Failed {
+            return Some((Standing::Absent, volume, node));
+        }
+        let standing = if !node.alive && node.admin != AdminState::InMaintenance {
+            Standing::Absent
+        } else if replica.flags.contains(ReplicaFlags::CORRUPT) {
+            Standing::Corrupt
+        } else if self.safe_mode.is_startup() {
+            if replica.flags.contains(EXCESS) { Standing::Excess } else { Standing::Live }
+        } else if volume.state == VolumeState::ReadOnlyShared {
+            Standing::ReadOnly
+        } else {
+            match node.admin {
+                AdminState::Decommissioning => Standing::Decommissioning,
+                AdminState::Decommissioned => Standing::Decommissioned,
+                AdminState::InMaintenance => Standing::MaintenanceNotForRead,
+                AdminState::EnteringMaintenance => Standing::MaintenanceForRead,
+                AdminState::Normal if replica.flags.contains(EXCESS) => Standing::Excess,
+                AdminState::Normal => Standing::Live,
+            }
+        };
+        Some((standing, volume, node))
+    }
+
+    /// Counts a block's replicas.
+    pub fn count(&self, store: &Store, b: BlockHandle) -> Count {
+        let mut count = Count::default();
+        for replica in store.replicas(b) {
+            let Some((standing, volume, _)) = self.standing(replica) else { continue };
+            match standing {
+                Standing::Absent => continue,
+                Standing::Live => count.live += 1,
+                Standing::ReadOnly => count.read_only += 1,
+                Standing::Decommissioning => count.decommissioning += 1,
+                Standing::Decommissioned => count.decommissioned += 1,
+                Standing::MaintenanceForRead => count.maintenance_for_read += 1,
+                Standing::MaintenanceNotForRead => count.maintenance_not_for_read += 1,
+                Standing::Corrupt => count.corrupt += 1,
+                Standing::Excess => count.excess += 1,
+            }
+            count.stale += u32::from(volume.contents_stale);
+        }
+        count
+    }
+
+    /// The replica of a block on a node, whichever volume it is on.
+    pub(crate) fn replica_on(&self, store: &Store, b: BlockHandle, node: NodeNumber) -> Option<Replica> {
+        store.replicas(b).into_iter().find(|r| self.node_of(r.storage) == Some(node))
+    }
+
+    /// Racks of the replicas that count as live.
+    pub(crate) fn live_storages(&self, store: &Store, b: BlockHandle) -> SmallVec<[StorageNumber; 4]> {
+        store
+            .replicas(b)
+            .into_iter()
+            .filter(|r| self.standing(*r).is_some_and(|(s, ..)| s == Standing::Live))
+            .map(|r| r.storage)
+            .collect()
+    }
+
+    /// Whether a block counts as safe in safe mode: enough live replicas.
+    pub(crate) fn is_safe(&self, store: &Store, b: BlockHandle) -> bool {
+        self.count(store, b).live >= u32::from(self.settings.safe_replication_min)
+    }
+
+    /// Whether enough replicas are reported for a committed block to be complete.
+    pub fn has_minimum(&self, store: &Store, b: BlockHandle) -> bool {
+        self.count(store, b).usable() >= u32::from(self.settings.replication_min)
+    }
+
+    /// Replicas that must be live for a block to need no work: the wanted ones, less those in maintenance as long as the minimum for
+    /// maintenance stays.
+    pub(crate) fn required_live(&self, replication: u16, count: &Count) -> u32 {
+        let wanted = u32::from(replication);
+        if count.maintenance() == 0 {
+            return wanted;
+        }
+        let floor = u32::from(self.settings.maintenance_replication_min).min(wanted);
+        wanted.saturating_sub(count.maintenance()).max(floor)
+    }
+}

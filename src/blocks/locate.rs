@@ -1,0 +1,83 @@
+//! Where a reader finds a block.
+
+use crate::counting::Standing;
+use crate::placement::Target;
+use crate::topology::distance;
+use crate::{Blocks, NodeNumber};
+use rand::seq::SliceRandom;
+use record::{BlockHandle, ReplicaFlags, Store};
+use vocab::time::MonotonicMs;
+use vocab::{Block, BlockState};
+
+/// Replicas of a block for a client.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Located {
+    /// Id, length and stamp.
+    pub block: Block,
+    /// Where, nearest first once [`Blocks::sort_locations`] was called.
+    pub locations: Vec<Target>,
+    /// Whether all replicas are corrupt.
+    pub corrupt: bool,
+    /// Whether the block is complete.
+    pub complete: bool,
+}
+
+/// Where a reader is.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Reader<'a> {
+    /// Its node, where it runs on one.
+    pub node: Option<NodeNumber>,
+    /// Else its rack, where that is known.
+    pub location: Option<&'a str>,
+}
+
+impl Blocks {
+    /// Replicas of a block in no order: expected places of an open one; of others the good ones, or the corrupt ones if there is no other.
+    pub fn locate(&self, store: &Store, b: BlockHandle) -> Located {
+        let info = store.block(b);
+        let block = info.block;
+        if info.state != BlockState::Complete
+            && let Some(c) = self.construction.get(&block.id)
+        {
+            let locations = c.expected.iter().filter_map(|e| self.target(e.storage)).collect();
+            return Located { block, locations, corrupt: false, complete: false };
+        }
+        let replicas = store.replicas(b);
+        let up = |s| self.volume_is_up(s);
+        let total = replicas.iter().filter(|r| up(r.storage)).count();
+        let bad = replicas.iter().filter(|r| up(r.storage) && r.flags.contains(ReplicaFlags::CORRUPT)).count();
+        let corrupt = bad > 0 && bad == total;
+        let locations = replicas
+            .iter()
+            .filter(|r| corrupt || !r.flags.contains(ReplicaFlags::CORRUPT))
+            .filter(|r| {
+                self.standing(**r)
+                    .is_some_and(|(s, ..)| !matches!(s, Standing::Absent | Standing::MaintenanceNotForRead))
+            })
+            .filter_map(|r| self.target(r.storage))
+            .collect();
+        Located { block, locations, corrupt, complete: info.state == BlockState::Complete }
+    }
+
+    /// Sorts locations for a reader: nodes in service before leaving and stale ones, then by distance, equally near ones in random order.
+    pub fn sort_locations(&self, located: &mut Located, reader: &Reader<'_>, now: MonotonicMs) {
+        located.locations.shuffle(&mut self.random());
+        let here = reader.node.and_then(|n| self.registry.node(n)).map(|n| (n.location.to_string(), n.number));
+        located.locations.sort_by_key(|t| {
+            let Some(node) = self.registry.node(t.node) else { return (3, u32::MAX) };
+            let rank = match node.admin {
+                crate::AdminState::Decommissioned => 3,
+                crate::AdminState::EnteringMaintenance | crate::AdminState::Decommissioning => 2,
+                _ if self.settings.avoid_stale_for_read && node.is_stale(now, self.settings.stale_interval_ms) => 1,
+                _ => 0,
+            };
+            let near = match (&here, reader.location) {
+                (Some((_, n)), _) if *n == t.node => 0,
+                (Some((rack, _)), _) => distance((rack, "reader"), (&node.location, "node")),
+                (None, Some(rack)) => distance((rack, "reader"), (&node.location, "node")),
+                (None, None) => 0,
+            };
+            (rank, near)
+        });
+    }
+}

@@ -1,0 +1,61 @@
+//! Commands that wait for a DataNode's next heartbeat. Nothing here is durable; the engine holds the answer to the heartbeat back until
+//! whatever the commands follow from is.
+
+use crate::placement::Target;
+use std::collections::VecDeque;
+use vocab::{Block, BlockId};
+
+/// A copy to be sent.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Transfer {
+    /// Block, with the length and stamp at the time of the decision.
+    pub block: Block,
+    /// Where to.
+    pub targets: Vec<Target>,
+}
+
+/// A block to be recovered (Hadoop's `RecoveringBlock`).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Recovery {
+    /// The block as the NameNode knows it.
+    pub block: Block,
+    /// Where its replicas should be.
+    pub locations: Vec<Target>,
+    /// Stamp of the recovery: that of the block afterwards.
+    pub recovery_id: i64,
+    /// Length to cut to and the block that a copy-on-truncate makes; for truncates only.
+    pub truncate: Option<Block>,
+}
+
+/// One command in the answer to a heartbeat.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Command {
+    /// Register (again).
+    Register,
+    /// Send copies.
+    Transfer(Vec<Transfer>),
+    /// Delete replicas.
+    Invalidate(Vec<Block>),
+    /// Recover blocks as their primary.
+    Recover(Vec<Recovery>),
+    /// New bandwidth for balancing, in bytes per second.
+    BalancerBandwidth(u64),
+    /// The upgrade is finalized: previous data may go.
+    Finalize,
+}
+
+/// What waits for one DataNode.
+#[derive(Debug, Default)]
+pub struct Mailbox {
+    pub(crate) transfers: VecDeque<Transfer>,
+    pub(crate) invalidate: VecDeque<Block>,
+    pub(crate) recover: VecDeque<BlockId>,
+    pub(crate) bandwidth: Option<u64>,
+}
+
+impl Mailbox {
+    /// Forgets everything: the DataNode died or registered anew.
+    pub(crate) fn clear(&mut self) {
+        *self = Mailbox::default();
+    }
+}

@@ -1,0 +1,254 @@
+//! One choice of targets.
+
+use super::{Target, TargetRequest};
+use crate::topology::Scope;
+use crate::{Blocks, NodeNumber, policies::StoragePolicy};
+use hashbrown::HashSet;
+use rand::rngs::SmallRng;
+use vocab::StorageKind;
+use vocab::time::MonotonicMs;
+
+/// Nobody is left that qualifies.
+struct Shortfall;
+
+pub(super) struct Chooser<'a> {
+    blocks: &'a Blocks,
+    request: &'a TargetRequest<'a>,
+    policy: &'static StoragePolicy,
+    random: SmallRng,
+    now: MonotonicMs,
+    excluded: HashSet<NodeNumber>,
+    /// Existing replicas first, then what was chosen.
+    results: Vec<Target>,
+    existing: usize,
+    max_per_rack: usize,
+    avoid_stale: bool,
+    max_load: f64,
+    /// Media still wanted, by ordinal.
+    kinds: [usize; 6],
+}
+
+impl<'a> Chooser<'a> {
+    pub(super) fn new(
+        blocks: &'a Blocks,
+        request: &'a TargetRequest<'a>,
+        placed: &[Target],
+        mut excluded: HashSet<NodeNumber>,
+        now: MonotonicMs,
+    ) -> Chooser<'a> {
+        let mut results: Vec<Target> = request.existing.iter().filter_map(|s| blocks.target(*s)).collect();
+        results.extend_from_slice(placed);
+        excluded.extend(results.iter().map(|t| t.node));
+        let (max_per_rack, load) =
+            (rack_limit(blocks, results.len(), request.replicas - placed.len()), blocks.average_load());
+        Chooser {
+            blocks,
+            request,
+            policy: blocks.policy(request.storage_policy),
+            random: blocks.random(),
+            now,
+            excluded,
+            existing: results.len(),
+            results,
+            max_per_rack,
+            avoid_stale: blocks.avoids_stale_for_write(now),
+            max_load: blocks.settings.consider_load_factor * load,
+            kinds: [0; 6],
+        }
+    }
+
+    pub(super) fn chosen(&self) -> &[Target] {
+        &self.results[self.existing..]
+    }
+    pub(super) fn into_excluded(self) -> HashSet<NodeNumber> {
+        self.excluded
+    }
+
+    /// A replica on this very node, if it is a good target.
+    pub(super) fn on_node(&mut self, node: NodeNumber) -> Option<Target> {
+        let wanted = self.existing + 1;
+        let present: Vec<StorageKind> = self.results.iter().map(|t| t.kind).collect();
+        for kind in self.policy.choose_available(wanted as u16, &present, &[], true) {
+            self.kinds[kind as usize] += 1;
+        }
+        if self.excluded.contains(&node) || !self.blocks.registry.topology.contains(node) || !self.good(node, false) {
+            return None;
+        }
+        let before = self.results.len();
+        self.take(node, None).then(|| self.results[before])
+    }
+
+    /// Chooses up to `n` targets, with fallbacks: stale nodes when fresh ones run out, then the policy's other media.
+    pub(super) fn choose(&mut self, n: usize) {
+        let room = self.blocks.registry.topology.node_count().saturating_sub(self.results.len());
+        let goal = self.results.len() + n.min(room);
+        let first_excluded = self.excluded.clone();
+        let mut unavailable: Vec<StorageKind> = Vec::new();
+        while self.results.len() < goal {
+            let present: Vec<StorageKind> = self.results.iter().map(|t| t.kind).collect();
+            let new_block = self.request.new_block;
+            self.kinds = [0; 6];
+            let wanted = self.policy.choose_available(goal as u16, &present, &unavailable, new_block);
+            wanted.iter().for_each(|k| self.kinds[*k as usize] += 1);
+            let missing = wanted.len();
+            if missing == 0 || self.in_order(missing).is_ok() && self.results.len() >= goal {
+                break;
+            }
+            if self.avoid_stale {
+                self.avoid_stale = false;
+            } else {
+                let before = unavailable.len();
+                for kind in wanted {
+                    if self.kinds[kind as usize] > 0 && !unavailable.contains(&kind) {
+                        unavailable.push(kind);
+                    }
+                }
+                if unavailable.len() == before {
+                    break;
+                }
+            }
+            self.excluded = first_excluded.clone();
+            self.excluded.extend(self.results.iter().map(|t| t.node));
+        }
+    }
+
+    fn rack(&self, node: NodeNumber) -> String {
+        self.blocks.registry.node(node).expect("a node").location.to_string()
+    }
+
+    /// The order of the default policy: the writer's node, another rack, the same rack as the second, then anywhere.
+    fn in_order(&mut self, n: usize) -> Result<(), Shortfall> {
+        let mut left = n;
+        let already = self.results.len();
+        if already == 0 {
+            self.local_storage()?;
+            left -= 1;
+            if left == 0 {
+                return Ok(());
+            }
+        }
+        let first = self.rack(self.results[0].node);
+        if already <= 1 {
+            self.remote_rack(&first)?;
+            left -= 1;
+            if left == 0 {
+                return Ok(());
+            }
+        }
+        if already <= 2 {
+            let second = self.rack(self.results[1].node);
+            if first == second {
+                self.remote_rack(&first)?;
+            } else if self.request.new_block {
+                self.local_rack(Some(self.results[1].node), &second)?;
+            } else {
+                let rack = self.blocks.writer_rack(self.request).unwrap_or(first);
+                self.local_rack(self.request.writer, &rack)?;
+            }
+            left -= 1;
+        }
+        self.anywhere(left, Scope::Any)
+    }
+
+    fn local_storage(&mut self) -> Result<(), Shortfall> {
+        let rack = self.blocks.writer_rack(self.request);
+        let (Some(rack), false) = (rack, self.request.ignore_client_locality) else {
+            return self.anywhere(1, Scope::Any);
+        };
+        if let Some(writer) = self.request.writer
+            && self.blocks.settings.prefer_local_node
+            && self.blocks.registry.topology.contains(writer)
+            && self.excluded.insert(writer)
+            && self.good(writer, false)
+            && self.take(writer, None)
+        {
+            return Ok(());
+        }
+        self.local_rack(self.request.writer, &rack)
+    }
+
+    fn local_rack(&mut self, near: Option<NodeNumber>, rack: &str) -> Result<(), Shortfall> {
+        if self.anywhere(1, Scope::In(rack)).is_ok() {
+            return Ok(());
+        }
+        // the rack of another replica, then anywhere
+        if let Some(other) = self.results.iter().map(|t| t.node).find(|n| Some(*n) != near) {
+            let rack = self.rack(other);
+            if self.anywhere(1, Scope::In(&rack)).is_ok() {
+                return Ok(());
+            }
+        }
+        self.anywhere(1, Scope::Any)
+    }
+
+    fn remote_rack(&mut self, rack: &str) -> Result<(), Shortfall> {
+        self.anywhere(1, Scope::NotIn(rack)).or_else(|_| self.anywhere(1, Scope::In(rack)))
+    }
+
+    /// `n` random nodes of the scope.
+    fn anywhere(&mut self, mut n: usize, scope: Scope<'_>) -> Result<(), Shortfall> {
+        while n > 0 {
+            let mut found = None;
+            for kind in StorageKind::ALL {
+                if self.kinds[kind as usize] == 0 {
+                    continue;
+                }
+                let (blocks, excluded) = (self.blocks, &self.excluded);
+                let accept = |c: NodeNumber| !excluded.contains(&c) && blocks.has_kind(c, kind);
+                if let Some(node) = blocks.registry.topology.choose(scope, &mut self.random, accept) {
+                    found = Some((node, kind));
+                    break;
+                }
+            }
+            let Some((node, kind)) = found else { return Err(Shortfall) };
+            self.excluded.insert(node);
+            if self.good(node, self.blocks.settings.consider_load) && self.take(node, Some(kind)) {
+                n -= 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts a replica on the node, on the first wanted medium it has room on.
+    fn take(&mut self, node: NodeNumber, only: Option<StorageKind>) -> bool {
+        for kind in StorageKind::ALL {
+            if self.kinds[kind as usize] == 0 || only.is_some_and(|k| k != kind) {
+                continue;
+            }
+            if let Some(t) = self.blocks.room_on(node, kind, self.request.block_size, &mut self.random) {
+                self.kinds[kind as usize] -= 1;
+                self.excluded.insert(node);
+                self.results.push(t);
+                return true;
+            }
+        }
+        false
+    }
+
+    fn good(&self, n: NodeNumber, consider_load: bool) -> bool {
+        let Some(node) = self.blocks.registry.node(n) else { return false };
+        if !node.alive || !node.in_service() {
+            return false;
+        }
+        if self.avoid_stale && node.is_stale(self.now, self.blocks.settings.stale_interval_ms) {
+            return false;
+        }
+        if consider_load && self.max_load > 0.0 && f64::from(node.stats.xceivers) > self.max_load {
+            return false;
+        }
+        let same_rack = self.results.iter().filter(|t| self.rack(t.node) == *node.location).count();
+        same_rack < self.max_per_rack
+    }
+}
+
+/// Most replicas on one rack.
+fn rack_limit(blocks: &Blocks, chosen: usize, wanted: usize) -> usize {
+    let topology = &blocks.registry.topology;
+    let total = (chosen + wanted).min(topology.node_count());
+    let racks = topology.rack_count();
+    if racks <= 1 || total <= 1 {
+        return total.max(1);
+    }
+    let limit = (total - 1) / racks + 2;
+    if limit == total { limit - 1 } else { limit }
+}

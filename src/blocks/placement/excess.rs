@@ -1,0 +1,96 @@
+//! Which replicas to delete when there are too many.
+
+use super::Target;
+use crate::{Blocks, NodeNumber};
+use hashbrown::HashMap;
+use smallvec::SmallVec;
+use std::sync::Arc;
+use vocab::StorageKind;
+use vocab::time::MonotonicMs;
+
+struct Candidate {
+    target: Target,
+    rack: Arc<str>,
+    remaining: u64,
+    heard: MonotonicMs,
+}
+
+/// Chooses which of `candidates` (good replicas) go, until `wanted` are left: of media the policy has too many of, never the last one of
+/// a rack while another rack has two (where there are two racks), the delete hint if it helps, then a node not heard from for long, else the fullest node.
+pub fn choose_excess(
+    blocks: &Blocks,
+    candidates: &[Target],
+    wanted: usize,
+    mut excess_kinds: SmallVec<[StorageKind; 4]>,
+    added: Option<NodeNumber>,
+    mut hint: Option<NodeNumber>,
+    now: MonotonicMs,
+) -> Vec<Target> {
+    let mut left: Vec<Candidate> = candidates
+        .iter()
+        .filter_map(|t| {
+            let node = blocks.registry.node(t.node)?;
+            Some(Candidate {
+                target: *t,
+                rack: node.location.clone(),
+                remaining: blocks.registry.volume(t.storage)?.remaining,
+                heard: node.last_update,
+            })
+        })
+        .collect();
+    let mut out = Vec::new();
+    let mut first = true;
+    while left.len() > wanted {
+        let racks = rack_sizes(&left);
+        let at = hint
+            .take()
+            .filter(|_| first)
+            .and_then(|h| left.iter().position(|c| c.target.node == h))
+            .filter(|i| excess_kinds.contains(&left[*i].target.kind))
+            .filter(|i| hint_is_harmless(&left, *i, added, &racks));
+        first = false;
+        let Some(at) = at.or_else(|| pick(blocks, &left, &racks, &excess_kinds, now)) else { break };
+        let gone = left.swap_remove(at);
+        if let Some(k) = excess_kinds.iter().position(|k| *k == gone.target.kind) {
+            excess_kinds.remove(k);
+        }
+        out.push(gone.target);
+    }
+    out
+}
+
+fn rack_sizes(left: &[Candidate]) -> HashMap<Arc<str>, usize> {
+    let mut racks = HashMap::new();
+    for c in left {
+        *racks.entry(c.rack.clone()).or_insert(0) += 1;
+    }
+    racks
+}
+
+/// Whether taking the hinted replica keeps the racks: its rack has more, or the new replica is on a rack of its own.
+fn hint_is_harmless(left: &[Candidate], i: usize, added: Option<NodeNumber>, racks: &HashMap<Arc<str>, usize>) -> bool {
+    let more = |rack: &Arc<str>| racks.get(rack).copied().unwrap_or(0) > 1;
+    more(&left[i].rack)
+        || added.and_then(|a| left.iter().find(|c| c.target.node == a)).is_some_and(|new| !more(&new.rack))
+}
+
+/// One replica, of excess media: where there are just two racks, from one that has several; among these one on a node silent for long,
+/// else the one with least space left.
+fn pick(
+    blocks: &Blocks,
+    left: &[Candidate],
+    racks: &HashMap<Arc<str>, usize>,
+    excess_kinds: &[StorageKind],
+    now: MonotonicMs,
+) -> Option<usize> {
+    let silent_ms = blocks.settings.heartbeat_interval_ms * blocks.settings.tolerated_heartbeats;
+    let fitting_kind = |c: &Candidate| excess_kinds.contains(&c.target.kind);
+    let crowded = |c: &Candidate| racks.get(&c.rack).copied().unwrap_or(0) > 1;
+    let two_racks = racks.len() == 2 && left.iter().any(crowded);
+    let best = |filter: &dyn Fn(&Candidate) -> bool| -> Option<usize> {
+        let fitting = || left.iter().enumerate().filter(|(_, c)| filter(c));
+        let silent = fitting().filter(|(_, c)| now.since(c.heard) > silent_ms).min_by_key(|(_, c)| c.heard);
+        silent.or_else(|| fitting().min_by_key(|(_, c)| c.remaining)).map(|(i, _)| i)
+    };
+    best(&|c| fitting_kind(c) && (!two_racks || crowded(c)))
+}

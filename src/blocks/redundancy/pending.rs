@@ -1,0 +1,107 @@
+//! Copies that were ordered and are not reported yet (Hadoop's `PendingReconstructionBlocks`).
+
+use crate::NodeNumber;
+use hashbrown::HashMap;
+use smallvec::SmallVec;
+use std::collections::VecDeque;
+use vocab::BlockId;
+use vocab::time::MonotonicMs;
+
+#[derive(Debug)]
+struct Entry {
+    since: MonotonicMs,
+    targets: SmallVec<[NodeNumber; 2]>,
+}
+
+/// Copies under way, by block.
+#[derive(Debug, Default)]
+pub struct Pending {
+    entries: HashMap<BlockId, Entry>,
+    /// Entries in order of their time; those that were renewed or removed are skipped.
+    order: VecDeque<(MonotonicMs, BlockId)>,
+}
+
+impl Pending {
+    /// Adds targets of a block; its timeout starts anew.
+    pub fn add(&mut self, id: BlockId, targets: &[NodeNumber], now: MonotonicMs) {
+        let entry = self.entries.entry(id).or_insert_with(|| Entry { since: now, targets: SmallVec::new() });
+        for t in targets {
+            if !entry.targets.contains(t) {
+                entry.targets.push(*t);
+            }
+        }
+        entry.since = now;
+        self.order.push_back((now, id));
+    }
+    /// A copy arrived. Whether it was the last one under way.
+    pub fn arrived(&mut self, id: BlockId, node: NodeNumber) -> bool {
+        let Some(entry) = self.entries.get_mut(&id) else { return false };
+        entry.targets.retain(|t| *t != node);
+        let done = entry.targets.is_empty();
+        if done {
+            self.entries.remove(&id);
+        }
+        done
+    }
+    /// Copies under way.
+    pub fn count(&self, id: BlockId) -> u32 {
+        self.entries.get(&id).map_or(0, |e| e.targets.len() as u32)
+    }
+    /// Where they go.
+    pub fn targets(&self, id: BlockId) -> SmallVec<[NodeNumber; 2]> {
+        self.entries.get(&id).map(|e| e.targets.clone()).unwrap_or_default()
+    }
+    /// Drops a block.
+    pub fn remove(&mut self, id: BlockId) {
+        self.entries.remove(&id);
+    }
+    /// Blocks with copies under way.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+    /// Takes out up to `budget` blocks whose copies did not arrive within `age_ms`, with the nodes that owe one.
+    pub fn expire(
+        &mut self,
+        now: MonotonicMs,
+        age_ms: u64,
+        budget: usize,
+    ) -> Vec<(BlockId, SmallVec<[NodeNumber; 2]>)> {
+        let mut out = Vec::new();
+        while out.len() < budget {
+            match self.order.front() {
+                Some((since, _)) if now.since(*since) > age_ms => {
+                    let (since, id) = self.order.pop_front().expect("there is a front");
+                    if self.entries.get(&id).is_some_and(|e| e.since == since) {
+                        out.push((id, self.entries.remove(&id).expect("seen").targets));
+                    }
+                }
+                _ => break,
+            }
+        }
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copies_arrive_or_expire() {
+        let mut p = Pending::default();
+        p.add(BlockId(1), &[NodeNumber(1), NodeNumber(2)], MonotonicMs(0));
+        p.add(BlockId(2), &[NodeNumber(1)], MonotonicMs(5));
+        assert_eq!(p.count(BlockId(1)), 2);
+        assert!(!p.arrived(BlockId(1), NodeNumber(1)));
+        p.add(BlockId(1), &[NodeNumber(3)], MonotonicMs(50));
+        let late = p.expire(MonotonicMs(40), 30, 10);
+        assert_eq!(late.len(), 1, "the renewed one is not late");
+        assert_eq!(late[0].0, BlockId(2));
+        assert!(p.arrived(BlockId(1), NodeNumber(2)) == false && p.arrived(BlockId(1), NodeNumber(3)));
+        assert!(p.is_empty());
+    }
+}

@@ -1,0 +1,192 @@
+//! Deciding where a block stands after a change: in a low-redundancy queue, with too many replicas, or neither.
+
+use super::Level;
+use crate::counting::Standing;
+use crate::placement::{Target, choose_excess};
+use crate::{Blocks, NodeNumber};
+use record::{BlockHandle, ReplicaFlags, Store};
+use vocab::{BlockId, BlockState};
+
+/// The walk over all blocks that fills the queues after start-up.
+#[derive(Debug, Default)]
+pub struct Scan {
+    /// Blocks walked so far.
+    pub(crate) done: u64,
+    /// Blocks there were at the beginning.
+    pub(crate) total: u64,
+}
+
+impl Blocks {
+    /// Looks at a block again after its replicas or its wanted number changed.
+    pub(crate) fn review(&mut self, store: &mut Store, b: BlockHandle) {
+        self.review_after(store, b, None, None);
+    }
+
+    /// The same; `added` is the node that has just got a replica, `hint` the node that a balancer wants to lose one.
+    pub(crate) fn review_after(
+        &mut self,
+        store: &mut Store,
+        b: BlockHandle,
+        added: Option<NodeNumber>,
+        hint: Option<NodeNumber>,
+    ) {
+        let info = store.block(b);
+        let id = info.block.id;
+        if info.deleted || info.state != BlockState::Complete || info.erasure_coding_policy != 0 {
+            self.low.remove(id);
+            return;
+        }
+        self.requeue(store, b);
+        let count = self.count(store, b);
+        let wanted = u32::from(info.replication);
+        if count.live > wanted {
+            self.shed_excess(store, b, added, hint);
+        } else {
+            self.postponed.remove(id);
+        }
+        if count.corrupt > 0 && count.live >= wanted {
+            self.shed_corrupt(store, b);
+        }
+    }
+
+    /// Puts the block into the queue it belongs to, or takes it out.
+    pub(crate) fn requeue(&mut self, store: &Store, b: BlockHandle) {
+        let info = store.block(b);
+        let id = info.block.id;
+        let count = self.count(store, b);
+        let pending = self.pending.count(id);
+        let effective = count.live + pending;
+        let wanted = u32::from(info.replication);
+        if effective < self.required_live(info.replication, &count) {
+            let level = Level::of(effective, count.out_of_service(), count.read_only, wanted);
+            self.low.put(id, level, wanted);
+        } else if pending == 0 && !self.well_placed(store, b) {
+            self.low.put(id, Level::BadlyDistributed, wanted);
+        } else {
+            self.low.remove(id);
+        }
+    }
+
+    /// Whether the block's replicas (those in maintenance and excess ones included) are on enough racks.
+    pub(crate) fn well_placed(&self, store: &Store, b: BlockHandle) -> bool {
+        use Standing::{Excess, Live, MaintenanceForRead, MaintenanceNotForRead};
+        let counted: Vec<_> = store
+            .replicas(b)
+            .into_iter()
+            .filter(|r| {
+                self.standing(*r)
+                    .is_some_and(|(s, ..)| matches!(s, Live | Excess | MaintenanceForRead | MaintenanceNotForRead))
+            })
+            .map(|r| r.storage)
+            .collect();
+        self.racks_satisfied(&counted)
+    }
+
+    /// Chooses replicas beyond the wanted number and queues their deletion; postponed while any volume's content is not up to date.
+    /// Whether that was decided.
+    pub(crate) fn shed_excess(
+        &mut self,
+        store: &mut Store,
+        b: BlockHandle,
+        added: Option<NodeNumber>,
+        hint: Option<NodeNumber>,
+    ) -> bool {
+        let info = store.block(b);
+        let mut candidates: Vec<Target> = Vec::new();
+        for r in store.replicas(b) {
+            let Some((standing, volume, node)) = self.standing(r) else { continue };
+            if standing != Standing::Absent && volume.contents_stale {
+                self.postponed.add(info.block.id);
+                return false;
+            }
+            if standing == Standing::Live {
+                candidates.push(Target { storage: r.storage, node: node.number, kind: volume.kind });
+            }
+        }
+        self.postponed.remove(info.block.id);
+        let kinds: Vec<_> = candidates.iter().map(|t| t.kind).collect();
+        let excess_kinds = self.policy(info.storage_policy).excess(info.replication, &kinds);
+        let hint = hint.filter(|h| Some(*h) != added);
+        let wanted = usize::from(info.replication.max(1));
+        for t in choose_excess(self, &candidates, wanted, excess_kinds, added, hint, self.clock) {
+            self.mark_excess(store, b, t.storage);
+        }
+        true
+    }
+
+    /// Queues the deletion of corrupt replicas of a block with enough good ones.
+    fn shed_corrupt(&mut self, store: &mut Store, b: BlockHandle) {
+        let block = store.block(b).block;
+        for r in store.replicas(b) {
+            if r.flags.contains(ReplicaFlags::CORRUPT) {
+                self.delete_corrupt(store, b, r.storage, &block);
+            }
+        }
+    }
+
+    /// Start-up is over: decisions begin, first with a walk over all blocks.
+    pub(crate) fn begin_queues(&mut self, store: &Store) {
+        self.queues_ready = true;
+        self.scan = Some(Scan { done: 0, total: store.block_count() });
+    }
+
+    /// Walks on over all blocks after start-up; whether more remain.
+    pub fn scan_step(&mut self, store: &mut Store, budget: usize) -> bool {
+        let Some(scan) = &mut self.scan else { return false };
+        let part: Vec<BlockId> =
+            store.blocks().skip(scan.done as usize).take(budget).map(|b| store.block(b).block.id).collect();
+        scan.done += part.len() as u64;
+        let more = part.len() == budget;
+        for id in part {
+            if let Some(b) = store.find_block(id) {
+                self.review(store, b);
+            }
+        }
+        if !more {
+            self.scan = None;
+        }
+        more
+    }
+
+    /// Share of the walk after start-up that is done, 0 to 1 (JMX `ReconstructionQueuesInitProgress`).
+    pub fn scan_progress(&self) -> f32 {
+        match &self.scan {
+            Some(s) if s.total > 0 => (s.done as f32 / s.total as f32).min(1.0),
+            Some(_) => 0.0,
+            None if self.queues_ready => 1.0,
+            None => 0.0,
+        }
+    }
+
+    /// Looks at postponed blocks again, at most as many as settings and `budget` say.
+    pub fn rescan_postponed(&mut self, store: &mut Store, budget: usize) {
+        if !self.populating_queues() {
+            return;
+        }
+        for id in self.postponed.next(budget.min(self.settings.postponed_rescan)) {
+            match store.find_block(id) {
+                Some(b) if self.count(store, b).live > u32::from(store.block(b).replication) => {
+                    self.shed_excess(store, b, None, None);
+                }
+                Some(b) => {
+                    self.postponed.remove(id);
+                    self.review(store, b);
+                }
+                None => self.postponed.remove(id),
+            }
+        }
+    }
+
+    /// Asks again for excess replicas whose deletion was not reported in time.
+    pub fn retry_excess(&mut self, store: &Store, budget: usize) {
+        let age = self.settings.excess_timeout_ms;
+        for (node, id) in self.excess.take_overdue(self.clock, age, budget) {
+            if let Some(b) = store.find_block(id)
+                && self.registry.node(node).is_some_and(|n| n.alive)
+            {
+                let block = store.block(b).block;
+                self.invalidate(node, block);
+            }
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Incremental reports.
+
+use super::Reported;
+use crate::{Blocks, NodeNumber, VolumeId};
+use record::Store;
+use vocab::time::Now;
+use vocab::{Block, Refusal, ReplicaState};
+
+/// What happened to a replica.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum IncrementalKind {
+    /// A writer opened it.
+    Receiving,
+    /// It is finalized.
+    Received,
+    /// It was deleted.
+    Deleted,
+}
+
+/// One entry of an incremental report.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct IncrementalEntry<'a> {
+    /// Which, with its length.
+    pub block: Block,
+    /// What happened.
+    pub kind: IncrementalKind,
+    /// Uuid of the node that a balancer moved it from: its replica is the one to delete.
+    pub delete_hint: Option<&'a str>,
+}
+
+impl Blocks {
+    /// Takes what happened on one volume of a node.
+    ///
+    /// # Errors
+    /// A node that is dead or not registered.
+    pub fn incremental_report<'a>(
+        &mut self,
+        store: &mut Store,
+        node: NodeNumber,
+        volume: &VolumeId,
+        entries: impl Iterator<Item = IncrementalEntry<'a>>,
+        now: Now,
+    ) -> Result<(), Refusal> {
+        self.tick_clock(now);
+        if !self.registry.node(node).is_some_and(|n| n.registered) {
+            return Err(Refusal::io("Got incremental block report from unregistered or dead node"));
+        }
+        self.counters.incremental_reports += 1;
+        let Some(storage) = self.registry.ensure_volume(node, volume) else {
+            return Err(Refusal::io("too many storages"));
+        };
+        if !self.reports_count(storage) {
+            return Ok(());
+        }
+        for entry in entries {
+            match entry.kind {
+                IncrementalKind::Deleted => {
+                    if let Some(b) = store.find_block(entry.block.id) {
+                        self.remove_replica(store, b, storage);
+                    }
+                    self.invalidation.remove(node, entry.block.id);
+                }
+                IncrementalKind::Receiving => {
+                    let r = Reported { block: entry.block, state: ReplicaState::BeingWritten };
+                    self.take_reported(store, storage, node, &r, false, None);
+                }
+                IncrementalKind::Received => {
+                    self.unschedule(storage);
+                    if let Some(b) = store.find_block(entry.block.id)
+                        && store.block(b).block.stamp == entry.block.stamp
+                        && self.pending.arrived(entry.block.id, node)
+                    {
+                        self.counters.successful_re_replications += 1;
+                    }
+                    let hint = entry.delete_hint.and_then(|uuid| self.registry.by_uuid(uuid));
+                    let r = Reported { block: entry.block, state: ReplicaState::Finalized };
+                    self.take_reported(store, storage, node, &r, false, hint);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A block that was on its way to this volume's node has arrived.
+    fn unschedule(&mut self, storage: record::StorageNumber) {
+        let Some((node, kind)) = self.registry.volume(storage).map(|v| (v.node, v.kind as usize)) else { return };
+        let Some(node) = self.registry.node_mut(node) else { return };
+        // the older interval first, as it ends first
+        for interval in [1, 0] {
+            if node.scheduled[interval][kind] > 0 {
+                node.scheduled[interval][kind] -= 1;
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! What a single reported replica means.
+
+use super::Reported;
+use crate::redundancy::CorruptReason;
+use crate::{Blocks, NodeNumber};
+use record::{BlockInfo, ReplicaFlags, StorageNumber, Store};
+use vocab::{BlockState, ReplicaState};
+
+/// Whether a reported replica is corrupt by what its block's record says, and why.
+///
+/// Lengths of striped internal blocks are not judged here.
+pub(crate) fn corrupt_by_report(info: &BlockInfo, r: &Reported) -> Option<CorruptReason> {
+    let stamp_differs = info.block.stamp != r.block.stamp;
+    let striped = info.erasure_coding_policy != 0;
+    match (r.state, info.state) {
+        (ReplicaState::Finalized, BlockState::Complete | BlockState::Committed) => {
+            if stamp_differs {
+                Some(CorruptReason::StampMismatch)
+            } else {
+                (!striped && info.block.length != r.block.length).then_some(CorruptReason::SizeMismatch)
+            }
+        }
+        (ReplicaState::Finalized, BlockState::UnderConstruction) => {
+            (info.block.stamp > r.block.stamp).then_some(CorruptReason::StampMismatch)
+        }
+        (ReplicaState::Finalized, BlockState::UnderRecovery) => None,
+        (ReplicaState::BeingWritten | ReplicaState::WaitingToBeRecovered, BlockState::Complete) => {
+            if stamp_differs {
+                Some(CorruptReason::StampMismatch)
+            } else if r.state == ReplicaState::BeingWritten {
+                // the report may be older than the end of the pipeline: a finalized replica will be reported (HDFS-2791)
+                None
+            } else {
+                Some(CorruptReason::InvalidState)
+            }
+        }
+        (ReplicaState::BeingWritten | ReplicaState::WaitingToBeRecovered, _) => None,
+        // such are never reported by a working DataNode
+        (ReplicaState::UnderRecovery | ReplicaState::Temporary, _) => Some(CorruptReason::InvalidState),
+    }
+}
+
+/// Whether the replica belongs to a block that is being written, as far as its state tells.
+fn belongs_to_open(info: &BlockInfo, r: &Reported) -> bool {
+    match r.state {
+        ReplicaState::Finalized => matches!(info.state, BlockState::UnderConstruction | BlockState::UnderRecovery),
+        ReplicaState::BeingWritten | ReplicaState::WaitingToBeRecovered => info.state != BlockState::Complete,
+        ReplicaState::UnderRecovery | ReplicaState::Temporary => false,
+    }
+}
+
+impl Blocks {
+    /// Takes one replica of a report. `first`: of the first full report since the node registered: what is unknown is left alone then.
+    /// Whether the block is known.
+    pub(crate) fn take_reported(
+        &mut self,
+        store: &mut Store,
+        storage: StorageNumber,
+        node: NodeNumber,
+        r: &Reported,
+        first: bool,
+        hint: Option<NodeNumber>,
+    ) -> bool {
+        let known = store.find_block(r.block.id).map(|b| (b, store.block(b))).filter(|(_, info)| !info.deleted);
+        let Some((b, info)) = known else {
+            if !first {
+                self.invalidate(node, r.block);
+            } else if self.safe_mode.is_startup() && r.block.stamp > self.last_stamp {
+                self.futures.seen += 1;
+                self.safe_mode.add_bytes_in_future(r.block.length);
+            }
+            return false;
+        };
+        // its deletion is on the way
+        if self.invalidation.contains(node, &r.block) {
+            return true;
+        }
+        if let Some(reason) = corrupt_by_report(&info, r) {
+            self.mark_corrupt(store, b, storage, &r.block, reason);
+            return true;
+        }
+        let open = belongs_to_open(&info, r);
+        if open {
+            self.report_open(store, b, storage, r);
+        }
+        if r.state == ReplicaState::Finalized {
+            let present = store.replicas(b).into_iter().find(|x| x.storage == storage);
+            if present.is_none_or(|x| x.flags.contains(ReplicaFlags::CORRUPT)) {
+                self.add_stored(store, b, storage, hint);
+            }
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use vocab::{Block, BlockId, GenerationStamp};
+
+    #[test]
+    fn corruption_by_state_stamp_and_length() {
+        use BlockState::{Committed, Complete, UnderConstruction};
+        use CorruptReason::{InvalidState, SizeMismatch, StampMismatch};
+        use ReplicaState::{BeingWritten, Finalized, Temporary, WaitingToBeRecovered};
+        let stored = |state| BlockInfo {
+            block: Block { id: BlockId(1), length: 10, stamp: GenerationStamp(1005) },
+            state,
+            ..BlockInfo::default()
+        };
+        for (replica, stamp, length, block, expected) in [
+            (Finalized, 1005, 10, Complete, None),
+            (Finalized, 1004, 10, Complete, Some(StampMismatch)),
+            (Finalized, 1005, 9, Committed, Some(SizeMismatch)),
+            (Finalized, 1004, 9, UnderConstruction, Some(StampMismatch)),
+            (Finalized, 1006, 9, UnderConstruction, None),
+            (Finalized, 1004, 9, BlockState::UnderRecovery, None),
+            (BeingWritten, 1005, 3, Complete, None),
+            (BeingWritten, 1004, 3, Complete, Some(StampMismatch)),
+            (WaitingToBeRecovered, 1005, 10, Complete, Some(InvalidState)),
+            (WaitingToBeRecovered, 1004, 3, Committed, None),
+            (Temporary, 1005, 10, Complete, Some(InvalidState)),
+        ] {
+            let r = Reported { block: Block { id: BlockId(1), length, stamp: GenerationStamp(stamp) }, state: replica };
+            assert_eq!(corrupt_by_report(&stored(block), &r), expected, "{replica:?} {stamp} {length} {block:?}");
+        }
+    }
+}

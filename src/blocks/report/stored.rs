@@ -1,0 +1,226 @@
+//! Changes of a block's replicas, and all that depends on them.
+
+use super::Reported;
+use crate::counting::EXCESS;
+use crate::redundancy::CorruptReason;
+use crate::{Blocks, NodeNumber, VolumeState};
+use record::{BlockHandle, Replica, ReplicaFlags, StorageNumber, Store};
+use vocab::{Block, BlockState, Refusal};
+
+impl Blocks {
+    /// Safe-mode account around a change of a complete block's replicas.
+    pub(crate) fn with_safe_count<T>(
+        &mut self,
+        store: &mut Store,
+        b: BlockHandle,
+        change: impl FnOnce(&mut Blocks, &mut Store) -> T,
+    ) -> T {
+        if !self.safe_mode.counts() || store.block(b).state != BlockState::Complete {
+            return change(self, store);
+        }
+        let before = self.is_safe(store, b);
+        let result = change(self, store);
+        let after = self.is_safe(store, b);
+        self.safe_mode.adjust_safe(i64::from(after) - i64::from(before));
+        result
+    }
+
+    /// A finalized replica is on this volume. `hint` is the node that a balancer moved it from.
+    pub(crate) fn add_stored(
+        &mut self,
+        store: &mut Store,
+        b: BlockHandle,
+        storage: StorageNumber,
+        hint: Option<NodeNumber>,
+    ) {
+        let Some(node) = self.node_of(storage) else { return };
+        let added = self.with_safe_count(store, b, |blocks, store| blocks.put_replica(store, b, storage));
+        if !self.complete_if_enough(store, b) {
+            return;
+        }
+        if self.populating_queues() {
+            self.review_after(store, b, added.then_some(node), hint);
+        }
+    }
+
+    /// Records the replica; one on another volume of the same node moves. `false` if it was there already.
+    fn put_replica(&mut self, store: &mut Store, b: BlockHandle, storage: StorageNumber) -> bool {
+        let id = store.block(b).block.id;
+        let node = self.node_of(storage).expect("a volume's node");
+        let old = self.replica_on(store, b, node);
+        if let Some(old) = old {
+            if old.storage == storage {
+                // a replica of the right stamp has come after one of the wrong stamp
+                if old.flags.contains(ReplicaFlags::CORRUPT)
+                    && self.corrupt.remove(id, node, Some(CorruptReason::StampMismatch))
+                {
+                    self.flag(store, b, old, ReplicaFlags::CORRUPT, false);
+                }
+                return false;
+            }
+            store.remove_replica(b, old.storage);
+            if let Some(v) = self.registry.volume_mut(old.storage) {
+                v.blocks.remove(id.0);
+            }
+            self.corrupt.remove(id, node, None);
+            self.excess.remove(node, id);
+        }
+        store.add_replica(b, Replica { storage, index: 0, flags: ReplicaFlags::NONE });
+        let volume = self.registry.volume_mut(storage).expect("a volume");
+        volume.blocks.insert(id.0);
+        if let Some(came) = &mut volume.came_during_report {
+            came.insert(id.0);
+        }
+        old.is_none()
+    }
+
+    /// Sets or clears a mark of a replica.
+    pub(crate) fn flag(&mut self, store: &mut Store, b: BlockHandle, replica: Replica, mark: ReplicaFlags, on: bool) {
+        let bits = if on { replica.flags.0 | mark.0 } else { replica.flags.0 & !mark.0 };
+        store.add_replica(b, Replica { flags: ReplicaFlags(bits), ..replica });
+    }
+
+    /// A replica is gone: deleted, lost with its node or volume, or missing from a report.
+    pub(crate) fn remove_replica(&mut self, store: &mut Store, b: BlockHandle, storage: StorageNumber) -> bool {
+        let id = store.block(b).block.id;
+        let removed = self.with_safe_count(store, b, |blocks, store| {
+            if let Some(v) = blocks.registry.volume_mut(storage) {
+                v.blocks.remove(id.0);
+            }
+            store.remove_replica(b, storage)
+        });
+        if !removed {
+            return false;
+        }
+        if let Some(node) = self.node_of(storage) {
+            self.excess.remove(node, id);
+            self.corrupt.remove(id, node, None);
+        }
+        if self.populating_queues() {
+            self.review(store, b);
+        }
+        true
+    }
+
+    /// Marks a replica corrupt. It is deleted at once where enough good ones are there, or where it is only a leftover of an earlier stamp;
+    /// else the block needs another copy first.
+    pub(crate) fn mark_corrupt(
+        &mut self,
+        store: &mut Store,
+        b: BlockHandle,
+        storage: StorageNumber,
+        corrupted: &Block,
+        reason: CorruptReason,
+    ) {
+        let info = store.block(b);
+        let Some(node) = self.node_of(storage) else { return };
+        if info.deleted {
+            self.invalidate(node, *corrupted);
+            return;
+        }
+        self.with_safe_count(store, b, |blocks, store| {
+            blocks.put_replica(store, b, storage);
+            let replica = blocks.replica_on(store, b, node).expect("just put");
+            blocks.flag(store, b, replica, ReplicaFlags::CORRUPT, true);
+            blocks.corrupt.add(info.block.id, node, reason);
+        });
+        let count = self.count(store, b);
+        let wanted = u32::from(info.replication);
+        let minimum = count.live >= u32::from(self.settings.replication_min);
+        let enough = count.live >= wanted;
+        let more = minimum && count.live + count.corrupt > wanted;
+        let leftover = minimum && info.block.stamp > corrupted.stamp;
+        if enough || more || leftover {
+            self.delete_corrupt(store, b, storage, corrupted);
+        } else if self.populating_queues() {
+            self.review(store, b);
+        }
+    }
+
+    /// Queues a corrupt replica for deletion and forgets it, unless some replica's volume is not up to date and settings say to wait.
+    pub(crate) fn delete_corrupt(
+        &mut self,
+        store: &mut Store,
+        b: BlockHandle,
+        storage: StorageNumber,
+        corrupted: &Block,
+    ) -> bool {
+        if !self.populating_queues() {
+            return false;
+        }
+        let count = self.count(store, b);
+        if count.live == 0 || count.stale > 0 && !self.settings.delete_corrupt_immediately {
+            self.postponed.add(store.block(b).block.id);
+            return false;
+        }
+        let Some(node) = self.node_of(storage) else { return false };
+        self.invalidate(node, *corrupted);
+        self.remove_replica(store, b, storage);
+        true
+    }
+
+    /// A client or a DataNode found a replica bad. Unknown blocks and nodes without the replica are ignored, as Hadoop does.
+    ///
+    /// # Errors
+    /// A DataNode that is not known.
+    pub fn report_bad(
+        &mut self,
+        store: &mut Store,
+        block: &Block,
+        uuid: &str,
+        storage_id: &str,
+    ) -> Result<(), Refusal> {
+        let Some(b) = store.find_block(block.id) else { return Ok(()) };
+        let Some(node) = self.registry.by_uuid(uuid) else {
+            return Err(Refusal::io(format!(
+                "Cannot mark {} as corrupt because datanode {uuid} ({uuid}) does not exist",
+                crate::construction::block_text(block)
+            )));
+        };
+        let replica = match self.registry.find_volume(node, storage_id) {
+            Some(s) => store.replicas(b).into_iter().find(|r| r.storage == s),
+            None => self.replica_on(store, b, node),
+        };
+        if let Some(replica) = replica {
+            self.mark_corrupt(store, b, replica.storage, block, CorruptReason::CorruptionReported);
+        }
+        Ok(())
+    }
+
+    /// Adds a replica to the account of those beyond the wanted number and queues its deletion.
+    pub(crate) fn mark_excess(&mut self, store: &mut Store, b: BlockHandle, storage: StorageNumber) {
+        let block = store.block(b).block;
+        let Some(node) = self.node_of(storage) else { return };
+        let Some(replica) = store.replicas(b).into_iter().find(|r| r.storage == storage) else { return };
+        self.flag(store, b, replica, EXCESS, true);
+        self.excess.add(node, block.id, self.clock);
+        self.invalidate(node, block);
+    }
+
+    /// Whether reports about this volume change anything: it is known, not failed, and its node registered.
+    pub(crate) fn reports_count(&self, storage: StorageNumber) -> bool {
+        self.registry
+            .volume(storage)
+            .is_some_and(|v| v.state != VolumeState::Failed && self.registry.node(v.node).is_some_and(|n| n.registered))
+    }
+
+    /// An open block's replica was reported: remember where and in which state; once finalized it counts.
+    pub(crate) fn report_open(&mut self, store: &mut Store, b: BlockHandle, storage: StorageNumber, r: &Reported) {
+        let id = store.block(b).block.id;
+        let node = self.node_of(storage);
+        let registry = &self.registry;
+        let Some(c) = self.construction.get_mut(&id) else { return };
+        match c.expected.iter_mut().find(|e| e.storage == storage) {
+            Some(e) => {
+                e.stamp = r.block.stamp;
+                e.state = r.state;
+            }
+            None => {
+                // a DataNode may choose another volume than it was told
+                c.expected.retain(|e| registry.volume(e.storage).map(|v| v.node) != node);
+                c.expect(storage, r.block);
+                c.expected.last_mut().expect("just added").state = r.state;
+            }
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! What the configuration decides for the block half. The binary fills this from the Hadoop keys; defaults are Hadoop's.
+
+/// Limits and intervals; times in milliseconds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// Replicas that make a block complete (`replication.min`).
+    pub replication_min: u16,
+    /// Replication of files that do not ask for one.
+    pub replication_default: u16,
+    /// Highest replication a client may ask for.
+    pub replication_max: u16,
+    /// Interval at which DataNodes send heartbeats.
+    pub heartbeat_interval_ms: u64,
+    /// Interval of the check for dead nodes.
+    pub heartbeat_recheck_ms: u64,
+    /// Heartbeats a node may miss before its replicas are the first to go where there are too many.
+    pub tolerated_heartbeats: u64,
+    /// Silence after which a node counts as stale.
+    pub stale_interval_ms: u64,
+    /// Whether stale nodes come last in block locations.
+    pub avoid_stale_for_read: bool,
+    /// Whether stale nodes are no targets.
+    pub avoid_stale_for_write: bool,
+    /// Share of stale nodes above which they are targets all the same.
+    pub stale_write_ratio: f32,
+    /// Whether busy nodes are no targets.
+    pub consider_load: bool,
+    /// A node is busy when it has more than this many times the average of transfer threads.
+    pub consider_load_factor: f64,
+    /// Whether the writer's own node is tried first.
+    pub prefer_local_node: bool,
+    /// A volume must have room for this many blocks.
+    pub min_blocks_for_write: u64,
+    /// Copies a node may send at a time.
+    pub max_streams: u32,
+    /// The same, for blocks of highest priority.
+    pub max_streams_hard: u32,
+    /// Blocks of one invalidation command; raised to 20 a second of the heartbeat interval (as Hadoop does).
+    pub invalidate_limit: usize,
+    /// Share of the nodes that get invalidation work in one round.
+    pub invalidate_node_share: f32,
+    /// Blocks considered in one redundancy round, per live node.
+    pub work_multiplier: u32,
+    /// Rounds after which the low-redundancy queues are walked from their start again.
+    pub queue_restart_rounds: u32,
+    /// Interval of the redundancy round.
+    pub redundancy_interval_ms: u64,
+    /// Age at which copies that were asked for count as failed.
+    pub pending_timeout_ms: u64,
+    /// Age at which an excess replica that was not deleted is asked for again.
+    pub excess_timeout_ms: u64,
+    /// Pause after start before any replica is deleted.
+    pub startup_deletion_delay_ms: u64,
+    /// Whether a corrupt replica may go although some replica's node is not up to date.
+    pub delete_corrupt_immediately: bool,
+    /// Postponed blocks looked at per round.
+    pub postponed_rescan: usize,
+    /// Full reports under way at a time.
+    pub report_leases_max: usize,
+    /// Life of a full-report lease.
+    pub report_lease_ms: u64,
+    /// Whether a registration must come from an address with a name.
+    pub check_host_name: bool,
+    /// Oldest DataNode software that may register.
+    pub minimum_datanode_version: String,
+    /// Whether commands name the DataNode by host name (`use.dn.hostname` of clients is theirs; this is the block pool's).
+    pub reject_unresolved_topology: bool,
+    /// Share of blocks that must be reported before safe mode ends.
+    pub safe_threshold: f32,
+    /// Live nodes that must be there before safe mode ends.
+    pub safe_datanodes_min: u32,
+    /// Replicas that make a block safe.
+    pub safe_replication_min: u16,
+    /// Time in safe mode after the threshold is reached.
+    pub safe_extension_ms: u64,
+    /// Replicas that must stay while a node is in maintenance.
+    pub maintenance_replication_min: u16,
+    /// Whether storage policies are obeyed.
+    pub storage_policies: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            replication_min: 1,
+            replication_default: 3,
+            replication_max: 512,
+            heartbeat_interval_ms: 3_000,
+            heartbeat_recheck_ms: 300_000,
+            tolerated_heartbeats: 4,
+            stale_interval_ms: 30_000,
+            avoid_stale_for_read: false,
+            avoid_stale_for_write: false,
+            stale_write_ratio: 0.5,
+            consider_load: true,
+            consider_load_factor: 2.0,
+            prefer_local_node: true,
+            min_blocks_for_write: 1,
+            max_streams: 2,
+            max_streams_hard: 4,
+            invalidate_limit: 1_000,
+            invalidate_node_share: 0.32,
+            work_multiplier: 2,
+            queue_restart_rounds: 2_400,
+            redundancy_interval_ms: 3_000,
+            pending_timeout_ms: 300_000,
+            excess_timeout_ms: 3_600_000,
+            startup_deletion_delay_ms: 0,
+            delete_corrupt_immediately: true,
+            postponed_rescan: 10_000,
+            report_leases_max: 6,
+            report_lease_ms: 300_000,
+            check_host_name: true,
+            minimum_datanode_version: "2.1.0-beta".to_owned(),
+            reject_unresolved_topology: false,
+            safe_threshold: 0.999,
+            safe_datanodes_min: 0,
+            safe_replication_min: 1,
+            safe_extension_ms: 30_000,
+            maintenance_replication_min: 1,
+            storage_policies: true,
+        }
+    }
+}
+
+impl Settings {
+    /// Silence after which a node is dead: twice the recheck interval and ten heartbeats.
+    pub fn expiry_ms(&self) -> u64 {
+        2 * self.heartbeat_recheck_ms + 10 * self.heartbeat_interval_ms
+    }
+    /// Blocks of one invalidation command in effect.
+    pub fn invalidate_limit_effective(&self) -> usize {
+        self.invalidate_limit.max(20 * (self.heartbeat_interval_ms / 1_000) as usize)
+    }
+}

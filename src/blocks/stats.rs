@@ -1,0 +1,223 @@
+//! Sums for clients, administrators and metrics.
+
+use crate::redundancy::Level;
+use crate::{AdminState, Blocks, Node, NodeNumber, Volume, VolumeState};
+use record::Store;
+use vocab::StorageKind;
+use vocab::time::MonotonicMs;
+
+/// Sums over all live nodes and the block map. Bytes unless said.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+#[allow(missing_docs)] // the names are Hadoop's metrics
+pub struct Stats {
+    pub capacity: u64,
+    pub used: u64,
+    pub remaining: u64,
+    pub block_pool_used: u64,
+    pub non_dfs_used: u64,
+    pub cache_capacity: u64,
+    pub cache_used: u64,
+    pub xceivers: u64,
+    pub live: usize,
+    pub dead: usize,
+    pub stale_nodes: usize,
+    pub stale_volumes: usize,
+    pub decommissioning: usize,
+    pub decommissioned_live: usize,
+    pub decommissioned_dead: usize,
+    pub maintenance_live: usize,
+    pub maintenance_dead: usize,
+    pub entering_maintenance: usize,
+    pub in_service: usize,
+    pub volume_failures: u64,
+    pub capacity_lost: u64,
+    /// Complete and open blocks together.
+    pub blocks: u64,
+    pub low_redundancy: usize,
+    pub corrupt: usize,
+    pub missing: usize,
+    pub missing_single: usize,
+    pub highest_priority: usize,
+    pub badly_distributed: usize,
+    pub pending_copies: usize,
+    pub scheduled_copies: usize,
+    pub pending_deletions: usize,
+    pub excess: usize,
+    pub postponed: usize,
+    pub bytes_in_future: u64,
+    pub expired_heartbeats: u64,
+    pub timed_out_copies: u64,
+}
+
+/// Sums over the volumes of one medium.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs)] // as in the BlockStats bean
+pub struct KindStats {
+    pub kind: StorageKind,
+    pub capacity: u64,
+    pub used: u64,
+    pub remaining: u64,
+    pub block_pool_used: u64,
+    pub non_dfs_used: u64,
+    pub nodes_in_service: usize,
+}
+
+/// Which nodes a report is asked of (Hadoop's `DatanodeReportType`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs)]
+pub enum ReportKind {
+    All,
+    Live,
+    Dead,
+    Decommissioning,
+    EnteringMaintenance,
+    InMaintenance,
+}
+
+impl Blocks {
+    /// All sums.
+    pub fn stats(&self, store: &Store, now: MonotonicMs) -> Stats {
+        let mut s = Stats {
+            blocks: store.block_count(),
+            low_redundancy: self.low.len(),
+            corrupt: self.corrupt.len(),
+            missing: self.low.at(Level::Corrupt),
+            missing_single: self.low.missing_single(),
+            highest_priority: self.low.at(Level::Highest),
+            badly_distributed: self.low.at(Level::BadlyDistributed),
+            pending_copies: self.pending.len(),
+            excess: self.excess.len(),
+            postponed: self.postponed.len(),
+            bytes_in_future: self.safe_mode.bytes_in_future(),
+            expired_heartbeats: self.counters.expired_heartbeats,
+            timed_out_copies: self.counters.timed_out_pending,
+            pending_deletions: self.invalidation.len(),
+            ..Stats::default()
+        };
+        for node in self.registry.nodes() {
+            self.add_node(&mut s, node, now);
+        }
+        for v in self.registry.volumes() {
+            s.stale_volumes += usize::from(v.contents_stale && self.registry.node(v.node).is_some_and(|n| n.alive));
+        }
+        s
+    }
+
+    fn add_node(&self, s: &mut Stats, node: &Node, now: MonotonicMs) {
+        s.scheduled_copies += node.mailbox.transfers.len();
+        s.pending_deletions += node.mailbox.invalidate.len();
+        match (node.admin, node.alive) {
+            (AdminState::Decommissioning, true) => s.decommissioning += 1,
+            (AdminState::Decommissioned, true) => s.decommissioned_live += 1,
+            (AdminState::Decommissioned, false) => s.decommissioned_dead += 1,
+            (AdminState::InMaintenance, true) => s.maintenance_live += 1,
+            (AdminState::InMaintenance, false) => s.maintenance_dead += 1,
+            (AdminState::EnteringMaintenance, _) => s.entering_maintenance += 1,
+            (AdminState::Normal, true) => s.in_service += 1,
+            _ => {}
+        }
+        if !node.alive {
+            s.dead += 1;
+            return;
+        }
+        s.live += 1;
+        s.stale_nodes += usize::from(node.is_stale(now, self.settings.stale_interval_ms));
+        s.xceivers += u64::from(node.stats.xceivers);
+        s.volume_failures += u64::from(node.stats.volume_failures);
+        s.capacity_lost += node.volume_failures.as_ref().map_or(0, |f| f.capacity_lost);
+        s.used += node.stats.dfs_used;
+        s.block_pool_used += node.stats.block_pool_used;
+        if node.in_service() || matches!(node.admin, AdminState::EnteringMaintenance) {
+            s.capacity += node.stats.capacity;
+            s.remaining += node.stats.remaining;
+            s.non_dfs_used += node.stats.non_dfs_used;
+            s.cache_capacity += node.stats.cache_capacity;
+            s.cache_used += node.stats.cache_used;
+        } else {
+            // what a leaving node holds is no capacity any more, but still used
+            s.capacity += node.stats.dfs_used;
+        }
+    }
+
+    /// Sums by medium, of those that any live node has.
+    pub fn kind_stats(&self) -> Vec<KindStats> {
+        let mut out = Vec::new();
+        for kind in StorageKind::ALL {
+            let mut sum = KindStats {
+                kind,
+                capacity: 0,
+                used: 0,
+                remaining: 0,
+                block_pool_used: 0,
+                non_dfs_used: 0,
+                nodes_in_service: 0,
+            };
+            let mut any = false;
+            for node in self.registry.nodes().filter(|n| n.alive && n.in_service()) {
+                let mut on_node = false;
+                for v in self.registry.volumes_of(node).filter(|v| v.kind == kind && v.state != VolumeState::Failed) {
+                    on_node = true;
+                    sum.capacity += v.capacity;
+                    sum.used += v.dfs_used;
+                    sum.remaining += v.remaining;
+                    sum.block_pool_used += v.block_pool_used;
+                    sum.non_dfs_used += v.non_dfs_used;
+                }
+                sum.nodes_in_service += usize::from(on_node);
+                any |= on_node;
+            }
+            if any {
+                out.push(sum);
+            }
+        }
+        out
+    }
+
+    /// A node by number.
+    pub fn node(&self, n: NodeNumber) -> Option<&Node> {
+        self.registry.node(n)
+    }
+    /// A node by uuid.
+    pub fn node_by_uuid(&self, uuid: &str) -> Option<&Node> {
+        self.registry.by_uuid(uuid).and_then(|n| self.registry.node(n))
+    }
+    /// A volume by number.
+    pub fn volume_info(&self, s: record::StorageNumber) -> Option<&Volume> {
+        self.registry.volume(s)
+    }
+    /// The volumes of a node.
+    pub fn volumes_of<'a>(&'a self, node: &'a Node) -> impl Iterator<Item = &'a Volume> + Clone {
+        self.registry.volumes_of(node)
+    }
+    /// A volume by its DataNode's uuid and its own id.
+    pub fn find_storage(&self, uuid: &str, storage_id: &str) -> Option<record::StorageNumber> {
+        self.registry.find_volume(self.registry.by_uuid(uuid)?, storage_id)
+    }
+    /// Blocks on a node.
+    pub fn block_count_of(&self, node: &Node) -> u64 {
+        self.registry.volumes_of(node).map(Volume::block_count).sum()
+    }
+    /// Racks in name order with their nodes.
+    pub fn racks(&self) -> impl Iterator<Item = (&std::sync::Arc<str>, &[NodeNumber])> {
+        self.registry.topology.racks()
+    }
+    /// Nodes that can be targets: what messages call running DataNodes.
+    pub fn running_count(&self) -> usize {
+        self.registry.topology.node_count()
+    }
+
+    /// The nodes of a report, in order of first registration.
+    pub fn datanode_report(&self, kind: ReportKind) -> Vec<&Node> {
+        self.registry
+            .nodes()
+            .filter(|n| match kind {
+                ReportKind::All => true,
+                ReportKind::Live => n.alive,
+                ReportKind::Dead => !n.alive,
+                ReportKind::Decommissioning => n.admin == AdminState::Decommissioning,
+                ReportKind::EnteringMaintenance => n.admin == AdminState::EnteringMaintenance,
+                ReportKind::InMaintenance => n.admin == AdminState::InMaintenance,
+            })
+            .collect()
+    }
+}

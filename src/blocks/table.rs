@@ -1,0 +1,241 @@
+//! The block half as one value, and what `state` tells it about blocks that come, change and go.
+
+use crate::construction::Construction;
+use crate::redundancy::{Corrupt, Excess, Invalidation, LowRedundancy, Pending, Postponed};
+use crate::registry::Registry;
+use crate::report::{Futures, Leases};
+use crate::safe_mode::SafeMode;
+use crate::{Hosts, NodeNumber, Settings};
+use hashbrown::HashMap;
+use record::{BlockHandle, StorageNumber, Store};
+use std::sync::atomic::AtomicU64;
+use vocab::time::{MonotonicMs, Now};
+use vocab::{Block, BlockId, BlockState, GenerationStamp};
+
+/// Everything known of DataNodes and of where blocks are, but for the block and replica records themselves, which live in the store.
+/// All of it is soft: a restart begins with none of it.
+pub struct Blocks {
+    /// Settings.
+    pub settings: Settings,
+    /// Include and exclude lists.
+    pub hosts: Hosts,
+    pub(crate) seed: u64,
+    /// Random choices made so far; each draws from a generator of its own, so that choosing needs no exclusive access.
+    pub(crate) draws: AtomicU64,
+    /// The clock as of the last call that brought it.
+    pub(crate) clock: MonotonicMs,
+    pub(crate) registry: Registry,
+    pub(crate) construction: HashMap<BlockId, Construction>,
+    pub(crate) low: LowRedundancy,
+    pub(crate) pending: Pending,
+    pub(crate) excess: Excess,
+    pub(crate) corrupt: Corrupt,
+    pub(crate) invalidation: Invalidation,
+    pub(crate) postponed: Postponed,
+    pub(crate) leases: Leases,
+    pub(crate) futures: Futures,
+    /// Safe mode.
+    pub safe_mode: SafeMode,
+    /// When this process began to serve; deletions wait for a while after it.
+    pub(crate) started: MonotonicMs,
+    /// Whether this process may order deletions and copies: the role is active.
+    pub(crate) active: bool,
+    /// Whether the queues have been filled since the start-up safe mode ended.
+    pub(crate) queues_ready: bool,
+    pub(crate) scan: Option<crate::redundancy::Scan>,
+    /// Blocks under construction or committed, detached ones not counted: totals are of complete blocks.
+    pub(crate) open_blocks: u64,
+    /// Detached blocks that the store still holds.
+    pub(crate) counters: Counters,
+    /// Last stamp handed out, as `state` told: reports of later ones are from the future.
+    pub(crate) last_stamp: GenerationStamp,
+}
+
+/// Running totals since the start.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[allow(missing_docs)] // the names are the metrics'
+pub struct Counters {
+    pub expired_heartbeats: u64,
+    pub timed_out_pending: u64,
+    pub successful_re_replications: u64,
+    pub full_reports: u64,
+    pub incremental_reports: u64,
+}
+
+impl Default for Blocks {
+    fn default() -> Blocks {
+        Blocks::new(Settings::default(), 0)
+    }
+}
+
+impl Blocks {
+    /// An empty block half, inactive and out of safe mode; `seed` decides all random choices.
+    pub fn new(settings: Settings, seed: u64) -> Blocks {
+        Blocks {
+            safe_mode: SafeMode::default(),
+            hosts: Hosts::default(),
+            seed,
+            draws: AtomicU64::new(0),
+            clock: MonotonicMs(0),
+            registry: Registry::default(),
+            construction: HashMap::default(),
+            low: LowRedundancy::default(),
+            pending: Pending::default(),
+            excess: Excess::default(),
+            corrupt: Corrupt::default(),
+            invalidation: Invalidation::default(),
+            postponed: Postponed::default(),
+            leases: Leases::default(),
+            futures: Futures::default(),
+            started: MonotonicMs(0),
+            active: false,
+            queues_ready: false,
+            scan: None,
+            open_blocks: 0,
+            counters: Counters::default(),
+            last_stamp: GenerationStamp::LAST_RESERVED,
+            settings,
+        }
+    }
+
+    /// Takes the clock of a call.
+    pub(crate) fn tick_clock(&mut self, now: Now) {
+        self.clock = self.clock.max(now.monotonic);
+    }
+
+    /// Begins to serve as the active: safe mode opens with the store's blocks as its total. Once, after the state is loaded.
+    pub fn start(&mut self, store: &Store, last_stamp: GenerationStamp, now: Now) {
+        self.tick_clock(now);
+        self.started = now.monotonic;
+        self.active = true;
+        self.last_stamp = last_stamp;
+        let open = store.blocks().filter(|b| store.block(*b).state != BlockState::Complete).count() as u64;
+        self.open_blocks = open;
+        let total = store.block_count() - open;
+        self.safe_mode.activate(&self.settings, total, now);
+        self.safe_mode_check(store, now);
+    }
+
+    /// Whether decisions about redundancy are made: the role is active and start-up is over.
+    pub fn populating_queues(&self) -> bool {
+        self.active && self.queues_ready
+    }
+
+    /// The stamp that later ones count as from the future against; `state` tells every new one.
+    pub fn set_last_stamp(&mut self, stamp: GenerationStamp) {
+        self.last_stamp = stamp;
+    }
+
+    // ---- what `state` tells from `apply`; nothing here may depend on a clock or fail
+
+    /// A block was added to a file and is open: a writer's new last block, or an image's.
+    pub fn block_opened(&mut self, store: &Store, b: BlockHandle) {
+        let info = store.block(b);
+        self.open_blocks += 1;
+        self.construction.entry(info.block.id).or_insert_with(|| Construction::new(info.block));
+    }
+
+    /// A complete block was added (from an image or an old record).
+    pub fn block_added(&mut self, _store: &Store, _b: BlockHandle) {
+        if self.safe_mode.counts() {
+            self.safe_mode.adjust_total(1, 0);
+        }
+    }
+
+    /// A complete block was opened again (append, truncate, recovery): its replicas are where the writer finds it.
+    pub fn block_reopened(&mut self, store: &Store, b: BlockHandle) {
+        let info = store.block(b);
+        if self.safe_mode.counts() {
+            let safe = self.is_safe(store, b);
+            self.safe_mode.adjust_total(-1, if safe { -1 } else { 0 });
+        }
+        self.open_blocks += 1;
+        let mut construction = Construction::new(info.block);
+        for r in store.replicas(b) {
+            construction.expect(r.storage, info.block);
+        }
+        self.construction.insert(info.block.id, construction);
+        self.low.remove(info.block.id);
+        self.pending.remove(info.block.id);
+    }
+
+    /// The record says that an open block is complete (a closed file, or a block before the last): state, length and stamp are in the store.
+    pub fn block_completed(&mut self, store: &mut Store, b: BlockHandle) {
+        let info = store.block(b);
+        self.open_blocks = self.open_blocks.saturating_sub(1);
+        let construction = self.construction.remove(&info.block.id);
+        self.drop_stale_replicas(store, b);
+        if self.safe_mode.counts() {
+            let safe = self.is_safe(store, b);
+            self.safe_mode.adjust_total(1, i64::from(safe));
+        }
+        if let Some(construction) = construction {
+            self.expect_writers_replicas(store, b, &construction);
+        }
+        if self.populating_queues() {
+            self.review(store, b);
+        }
+    }
+
+    /// Stamp or length of an open block changed (a new pipeline, a sync).
+    pub fn block_updated(&mut self, store: &mut Store, b: BlockHandle) {
+        let info = store.block(b);
+        if let Some(c) = self.construction.get_mut(&info.block.id) {
+            c.block = info.block;
+        }
+    }
+
+    /// A block is about to leave the store: its replicas are to be deleted.
+    pub fn block_removed(&mut self, store: &mut Store, b: BlockHandle) {
+        let info = store.block(b);
+        let id = info.block.id;
+        if info.state == BlockState::Complete {
+            if self.safe_mode.counts() {
+                let safe = self.is_safe(store, b);
+                self.safe_mode.adjust_total(-1, if safe { -1 } else { 0 });
+            }
+        } else {
+            self.open_blocks = self.open_blocks.saturating_sub(1);
+        }
+        for r in store.replicas(b) {
+            if let Some(volume) = self.registry.volume_mut(r.storage) {
+                volume.blocks.remove(id.0);
+                let node = volume.node;
+                self.invalidate(node, info.block);
+            }
+        }
+        store.set_replicas(b, &[]);
+        self.construction.remove(&id);
+        self.forget(id);
+    }
+
+    /// The wanted replication of a block changed from `old` to what the store says now.
+    pub fn replication_changed(&mut self, store: &mut Store, b: BlockHandle, old: u16) {
+        if self.populating_queues() && store.block(b).replication != old {
+            self.review(store, b);
+        }
+    }
+
+    /// Drops a block from every queue.
+    pub(crate) fn forget(&mut self, id: BlockId) {
+        self.low.remove(id);
+        self.pending.remove(id);
+        self.excess.remove_block(id);
+        self.corrupt.remove_block(id);
+        self.postponed.remove(id);
+    }
+
+    // ---- the seam to the store
+
+    /// The node of a replica.
+    pub(crate) fn node_of(&self, storage: StorageNumber) -> Option<NodeNumber> {
+        self.registry.volume(storage).map(|v| v.node)
+    }
+
+    /// Puts a deletion into a node's queue, unless start-up is not over: then what the block map says is not to be trusted yet.
+    pub(crate) fn invalidate(&mut self, node: NodeNumber, block: Block) {
+        if self.populating_queues() {
+            self.invalidation.add(node, block);
+        }
+    }
+}
