@@ -81,7 +81,7 @@ impl Engine {
         for effect in &effects.items {
             match effect {
                 Effect::Reclaim => self.reclaim.notify_one(),
-                Effect::Segment { .. } | Effect::LeaseReassigned(_) | Effect::Tokens | Effect::RollingUpgrade { .. } => {}
+                Effect::LeaseReassigned(_) | Effect::Tokens | Effect::RollingUpgrade { .. } => {}
             }
         }
     }

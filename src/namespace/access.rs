@@ -136,7 +136,8 @@ impl<'a> Checker<'a> {
         }
         if let (true, Some(inode)) = (wanted.owner, path.last()) {
             if **self.store.user_name(self.store.owner(inode).0) != *self.user {
-                let text = format!("Permission denied. user={} is not the owner of inode={}", self.user, path.path_text());
+                let text =
+                    format!("Permission denied. user={} is not the owner of inode={}", self.user, path.path_text());
                 return Err(Refusal::AccessControl(text.into()));
             }
         }
@@ -198,7 +199,9 @@ impl<'a> Checker<'a> {
         let mut matched = false;
         for entry in self.tree.acl(inode).iter().take_while(|e| e.scope == AclScope::Access) {
             match entry.kind {
-                AclKind::User if entry.name.as_deref() == Some(self.user) => return masked(entry.permission).implies(access),
+                AclKind::User if entry.name.as_deref() == Some(self.user) => {
+                    return masked(entry.permission).implies(access);
+                }
                 AclKind::Group => {
                     let name = entry.name.as_deref().unwrap_or(self.store.group_name(group));
                     if self.in_group(name) {
@@ -227,11 +230,22 @@ impl<'a> Checker<'a> {
         owner(parent) != self.user && owner(inode) != self.user
     }
 
-    fn sticky_refusal(&self, inode: InodeHandle, path: Arc<str>, parent: InodeHandle, parent_path: Arc<str>) -> Refusal {
+    fn sticky_refusal(
+        &self,
+        inode: InodeHandle,
+        path: Arc<str>,
+        parent: InodeHandle,
+        parent_path: Arc<str>,
+    ) -> Refusal {
         let describe = |h: InodeHandle, path: &str| {
             let (user, group) = self.store.owner(h);
             let kind = if self.store.kind(h) == KindTag::Directory { 'd' } else { '-' };
-            format!("\"{path}\":{}:{}:{kind}{}", self.store.user_name(user), self.store.group_name(group), self.store.mode(h))
+            format!(
+                "\"{path}\":{}:{}:{kind}{}",
+                self.store.user_name(user),
+                self.store.group_name(group),
+                self.store.mode(h)
+            )
         };
         let text = format!(
             "Permission denied by sticky bit: user={}, path={}, parent={}",

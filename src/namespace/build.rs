@@ -75,6 +75,7 @@ impl Build {
             leases: lease::Leases::default(),
             detached: VecDeque::new(),
             inode_count: 0,
+            snapshottable: 0,
         };
         Build { tree, has_root: false }
     }
@@ -93,7 +94,12 @@ impl Build {
     ///
     /// # Errors
     /// See [`BuildError`]; the list is not set then.
-    pub fn set_children(&mut self, store: &mut Store, parent: InodeHandle, children: Vec<InodeHandle>) -> Result<(), BuildError> {
+    pub fn set_children(
+        &mut self,
+        store: &mut Store,
+        parent: InodeHandle,
+        children: Vec<InodeHandle>,
+    ) -> Result<(), BuildError> {
         let id = store.inode_id(parent);
         if store.kind(parent) != KindTag::Directory {
             return Err(BuildError::NotADirectory(id));
@@ -133,6 +139,12 @@ impl Build {
             let features = store.features(directory);
             store.set_features(directory, features.with(Features::QUOTA));
         }
+    }
+    /// Marks a directory as one that allows snapshots: everything below it is read only for now.
+    pub fn allow_snapshots(&mut self, store: &mut Store, directory: InodeHandle) {
+        let features = store.features(directory);
+        store.set_features(directory, features.with(Features::SNAPSHOTTABLE));
+        self.tree.snapshottable += 1;
     }
     /// Marks a file as being written.
     pub fn open(&mut self, store: &mut Store, file: InodeHandle, client: &str, machine: &str) {

@@ -42,7 +42,11 @@ impl Tree {
         let id = store.inode_id(directory);
         let children: Vec<InodeHandle> = self.children(store, directory).collect();
         if children.len() != store.children(directory).1 as usize {
-            wrong.push(format!("directory {id} counts {} children and lists {}", store.children(directory).1, children.len()));
+            wrong.push(format!(
+                "directory {id} counts {} children and lists {}",
+                store.children(directory).1,
+                children.len()
+            ));
         }
         for pair in children.windows(2) {
             if !compare_names(store.name(pair[0]), store.name(pair[1])).is_lt() {

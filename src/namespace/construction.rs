@@ -26,7 +26,9 @@ impl Tree {
     pub fn open(&mut self, store: &mut Store, inode: InodeHandle, client: &str, machine: &str) {
         let id = store.inode_id(inode);
         let client = self.leases.add(client, id);
-        if let Some(before) = self.constructions.insert(inode, Construction { client: client.clone(), machine: machine.into() }) {
+        if let Some(before) =
+            self.constructions.insert(inode, Construction { client: client.clone(), machine: machine.into() })
+        {
             if before.client != client {
                 self.leases.remove(&before.client, id);
             }

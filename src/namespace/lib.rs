@@ -5,6 +5,7 @@
 //! Invariants: `check` lists them; a detached subtree is invisible at once and freed in slices.
 
 pub mod access;
+pub mod acl;
 pub mod build;
 pub mod check;
 pub mod children;
@@ -12,12 +13,13 @@ pub mod construction;
 pub mod lease;
 pub mod quota;
 pub mod reclaim;
+pub mod rename;
 pub mod resolve;
 pub mod side;
 pub mod storage_policy;
 pub mod summary;
 
-pub use access::{Checker, Wanted, Walk};
+pub use access::{Checker, Walk, Wanted};
 pub use construction::Construction;
 pub use quota::QuotaRecord;
 pub use resolve::Resolved;
@@ -45,6 +47,8 @@ pub struct Tree {
     pub leases: lease::Leases,
     detached: VecDeque<reclaim::Detached>,
     inode_count: u64,
+    /// Directories that allow snapshots. They are refused for now; the count keeps every other walk free of the question.
+    snapshottable: u64,
 }
 
 /// Owner, group and mode of a root directory (image, format).
@@ -87,6 +91,7 @@ impl Tree {
             leases: lease::Leases::default(),
             detached: VecDeque::new(),
             inode_count: 1,
+            snapshottable: 0,
         };
         let quota = vocab::quota::Quota { namespace: Some(quota::ROOT_NAMESPACE), ..Default::default() };
         tree.set_quota_limits(store, root, quota);
@@ -148,6 +153,11 @@ impl Tree {
             i.user = user.unwrap_or(i.user);
             i.group = group.unwrap_or(i.group);
         });
+    }
+
+    /// Whether a path runs through a directory that allows snapshots.
+    pub fn below_snapshottable(&self, store: &Store, path: &Resolved<'_>) -> bool {
+        self.snapshottable > 0 && path.inodes().iter().any(|i| store.features(*i).contains(Features::SNAPSHOTTABLE))
     }
 
     /// Raises a directory's modification time; an earlier one changes nothing (Hadoop's `updateModificationTime`).

@@ -72,7 +72,11 @@ pub struct FileShape {
 impl FileShape {
     /// Use of the block at the end of a file.
     pub fn last(&self, block: &Block) -> Usage {
-        block_usage(if self.open { self.block_size.max(block.length) } else { block.length }, self.replication, self.storage_policy)
+        block_usage(
+            if self.open { self.block_size.max(block.length) } else { block.length },
+            self.replication,
+            self.storage_policy,
+        )
     }
     /// Use of any other block.
     pub fn full(&self, block: &Block) -> Usage {
@@ -90,7 +94,9 @@ impl Tree {
     /// The shape of a file below a directory whose storage policy is known.
     pub(crate) fn file_shape_below(&self, store: &Store, file: InodeHandle, inherited: u8) -> Option<FileShape> {
         let inode = store.inode(file);
-        let InodeKind::File { replication, block_size, erasure_coding_policy, storage_policy } = inode.kind else { return None };
+        let InodeKind::File { replication, block_size, erasure_coding_policy, storage_policy } = inode.kind else {
+            return None;
+        };
         Some(FileShape {
             replication,
             block_size,
@@ -175,7 +181,13 @@ impl Tree {
     ///
     /// # Errors
     /// `NamespaceQuota`, `SpaceQuota`, `KindQuota` of the nearest directory whose limit would be exceeded.
-    pub fn verify_quota(&self, store: &Store, directory: InodeHandle, stop: Option<InodeHandle>, delta: &Usage) -> Result<(), Refusal> {
+    pub fn verify_quota(
+        &self,
+        store: &Store,
+        directory: InodeHandle,
+        stop: Option<InodeHandle>,
+        delta: &Usage,
+    ) -> Result<(), Refusal> {
         if delta.namespace <= 0 && delta.space <= 0 && delta.by_kind.iter().all(|n| *n <= 0) {
             return Ok(());
         }

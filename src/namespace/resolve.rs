@@ -129,8 +129,12 @@ impl Tree {
 
     fn resolve_by_id<'p>(&self, store: &Store, path: &'p [u8], id: &[u8]) -> Result<Resolved<'p>, Refusal> {
         let wrong = |what: &str| Refusal::not_found(format!("{what}: {}", text(path)));
-        let number = std::str::from_utf8(id).ok().and_then(|s| s.parse::<i64>().ok()).ok_or_else(|| wrong("Invalid inode path"))?;
-        let inode = self.find(store, InodeId(number)).ok_or_else(|| wrong("File for given inode path does not exist"))?;
+        let number = std::str::from_utf8(id)
+            .ok()
+            .and_then(|s| s.parse::<i64>().ok())
+            .ok_or_else(|| wrong("Invalid inode path"))?;
+        let inode =
+            self.find(store, InodeId(number)).ok_or_else(|| wrong("File for given inode path does not exist"))?;
         let mut rest = after_components(path, 3);
         let mut top = inode;
         if components(rest).next() == Some(b"..") {

@@ -13,7 +13,8 @@ impl Tree {
     }
     /// Whether entries beyond the mode decide access: there are access entries (a directory may have default entries only).
     pub fn has_access_acl(&self, store: &Store, inode: InodeHandle) -> bool {
-        store.features(inode).contains(Features::ACL) && self.acl(inode).first().is_some_and(|e| e.scope == AclScope::Access)
+        store.features(inode).contains(Features::ACL)
+            && self.acl(inode).first().is_some_and(|e| e.scope == AclScope::Access)
     }
     /// Sets the stored entries; none removes the ACL.
     pub fn set_acl(&mut self, store: &mut Store, inode: InodeHandle, entries: &[AclEntry]) {

@@ -29,7 +29,9 @@ impl Tree {
     /// Sets the policy of a file or directory; 0 unsets it.
     pub fn set_storage_policy(&mut self, store: &mut Store, inode: InodeHandle, policy: u8) {
         store.edit_inode(inode, |i| match &mut i.kind {
-            InodeKind::Directory { storage_policy, .. } | InodeKind::File { storage_policy, .. } => *storage_policy = policy,
+            InodeKind::Directory { storage_policy, .. } | InodeKind::File { storage_policy, .. } => {
+                *storage_policy = policy
+            }
             InodeKind::Symlink | InodeKind::Reference { .. } => {}
         });
     }

@@ -64,7 +64,9 @@ impl SummaryWalk {
     ) -> Result<(), Refusal> {
         let mut left = budget;
         while let Some((id, after)) = self.open.pop() {
-            let Some(directory) = tree.find(store, id).filter(|d| store.kind(*d) == KindTag::Directory) else { continue };
+            let Some(directory) = tree.find(store, id).filter(|d| store.kind(*d) == KindTag::Directory) else {
+                continue;
+            };
             let (children, _) = tree.children_after(store, directory, &after);
             for child in children {
                 if left == 0 {

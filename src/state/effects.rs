@@ -8,11 +8,6 @@ use vocab::InodeId;
 pub enum Effect {
     /// Inodes left the tree; their blocks are being taken out in slices (`State::reclaim`).
     Reclaim,
-    /// A log segment began or ended in the replayed log.
-    Segment {
-        /// Whether it began.
-        start: bool,
-    },
     /// The lease of a file went to another holder (recovery began).
     LeaseReassigned(InodeId),
     /// The tables of delegation tokens or keys changed.

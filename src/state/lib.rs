@@ -4,57 +4,80 @@
 //! Never: locks, logs, reads a clock, a file or a setting; invents an id, a stamp or a time.
 //! Invariants: live state == state replayed from its records == state saved and reloaded, as `digest` sees it; `apply` cannot fail after `fit`.
 
+mod apply;
+pub mod digest;
 pub mod effects;
 pub mod fit;
+mod joint;
 pub mod retry;
 pub mod sequences;
 pub mod tokens;
 
+pub use digest::Digest;
 pub use effects::{Effect, Effects};
 pub use fit::{Applied, Fit, Fitted, Mismatch, Mode, Unsupported};
+pub use namespace::RootAttributes;
 pub use retry::{RetryCache, RetryEntry, RetryPayload};
 pub use sequences::Sequences;
 
+use namespace::Tree;
+use std::collections::HashMap;
+use std::fmt;
+use vocab::time::Now;
+use vocab::{Block, BlockId};
+
 /// The whole file system.
-#[derive(Default)]
 pub struct State {
     /// Records of inodes and blocks.
     pub store: record::Store,
     /// Names, permissions, quotas, leases.
-    pub tree: namespace::Tree,
+    pub tree: Tree,
     /// Last ids and stamps handed out.
     pub sequences: Sequences,
     /// Answers of at-most-once calls.
     pub retry: RetryCache,
     /// Delegation tokens and master keys.
     pub tokens: tokens::Tokens,
-}
-
-/// What a fitted record will do.
-#[derive(Debug)]
-pub(crate) enum Plan {
-    /// Nothing but counters.
-    Counters,
+    /// Last blocks that a client has committed without a record yet, as the journal knows them: what a restart would find.
+    uncommitted: HashMap<BlockId, Block>,
 }
 
 impl State {
-    /// Whether `record` can be applied, with its paths resolved.
-    pub fn fit(&self, record: &edit::Record<'_>, policy: &vocab::Policy) -> Fit {
-        let _ = (record, policy, &self.tree);
-        Fit::Unsupported(Unsupported { feature: "records" })
+    /// An empty file system, as a format leaves it.
+    pub fn new(root: RootAttributes<'_>) -> State {
+        let mut store = record::Store::new();
+        let tree = Tree::new(&mut store, root);
+        State::from_parts(store, tree, Sequences::default(), tokens::Tokens::default())
     }
-    /// The one transition. Cannot fail, invents nothing.
-    pub fn apply(
-        &mut self,
-        record: &edit::Record<'_>,
-        fitted: Fitted,
-        policy: &vocab::Policy,
-        mode: Mode,
-        effects: &mut Effects,
-    ) -> Applied {
-        let _ = (record, policy, mode, effects);
-        match fitted.plan {
-            Plan::Counters => Applied::default(),
-        }
+
+    /// A file system of loaded parts.
+    pub fn from_parts(store: record::Store, tree: Tree, sequences: Sequences, tokens: tokens::Tokens) -> State {
+        State { store, tree, sequences, retry: RetryCache::default(), tokens, uncommitted: HashMap::new() }
+    }
+
+    /// Tells the soft parts (leases, retry cache) what time it is. To be called with every call and tick.
+    pub fn set_clock(&mut self, now: Now) {
+        self.tree.leases.set_now(now.monotonic);
+        self.retry.set_now(now.monotonic);
+    }
+
+    /// Frees up to `budget` inodes of subtrees that were cut off. Returns whether more wait.
+    pub fn reclaim(&mut self, budget: u64) -> bool {
+        self.free_detached(budget);
+        self.tree.has_detached()
+    }
+
+    /// The last block of an open file as the journal has it: with the length that was last logged, whatever a client committed since.
+    pub fn logged_block(&self, block: Block) -> Block {
+        self.uncommitted.get(&block.id).copied().unwrap_or(block)
+    }
+}
+
+impl fmt::Debug for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("State")
+            .field("inodes", &self.tree.inode_count())
+            .field("sequences", &self.sequences)
+            .finish_non_exhaustive()
     }
 }

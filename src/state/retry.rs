@@ -58,6 +58,10 @@ impl RetryCache {
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
+    /// Sets the clock that new entries are stamped with.
+    pub fn set_now(&mut self, now: MonotonicMs) {
+        self.now = now;
+    }
     /// Moves the clock and forgets calls older than `age_ms` milliseconds, at most `budget` of them. Returns whether more remain.
     pub fn expire(&mut self, now: MonotonicMs, age_ms: u64, budget: usize) -> bool {
         self.now = now;

@@ -15,6 +15,8 @@ pub struct Policy {
     pub snapshot_skips_access_time: bool,
     /// `dfs.namenode.replication.min`.
     pub replication_min: u16,
+    /// `dfs.replication.max`: replayed records are brought into these limits.
+    pub replication_max: u16,
     /// Whether answers of at-most-once calls are kept (`dfs.namenode.enable.retrycache`).
     pub retry_cache: bool,
 }
@@ -27,6 +29,7 @@ impl Default for Policy {
             snapshot_captures_open_files: false,
             snapshot_skips_access_time: false,
             replication_min: 1,
+            replication_max: 512,
             retry_cache: true,
         }
     }

@@ -1,0 +1,87 @@
+//! The one transition. Everything comes from the record, the fitted handles and the policy.
+
+pub(crate) mod attributes;
+mod files;
+mod tree;
+
+use crate::fit::Plan;
+use crate::{Applied, Effect, Effects, Fitted, Mode, State};
+use edit::Record;
+use vocab::{Policy, RpcIds};
+
+/// The inputs of a transition that are the same for all records.
+pub(crate) struct Context<'a> {
+    pub policy: &'a Policy,
+    pub mode: Mode,
+    pub effects: &'a mut Effects,
+}
+
+impl State {
+    /// Applies a record that fits. Cannot fail and invents nothing: ids, stamps and times come from the record.
+    pub fn apply(
+        &mut self,
+        record: &Record<'_>,
+        fitted: Fitted,
+        policy: &Policy,
+        mode: Mode,
+        effects: &mut Effects,
+    ) -> Applied {
+        let cx = &mut Context { policy, mode, effects };
+        match (record, fitted.plan) {
+            (Record::Add(add), Plan::Create { parent, replaces }) => self.apply_create(cx, add, parent, replaces),
+            (Record::Add(add), Plan::Inode(file)) => self.apply_reopen(cx, add, file),
+            (Record::Close(close), Plan::Inode(file)) => self.apply_close(cx, close, file),
+            (Record::AddBlock { penultimate, last, rpc, .. }, Plan::Inode(file)) => {
+                self.apply_add_block(cx, file, penultimate.as_ref(), *last, *rpc)
+            }
+            (Record::UpdateBlocks { blocks, rpc, .. }, Plan::Inode(file)) => {
+                self.apply_update_blocks(cx, file, blocks, *rpc)
+            }
+            (Record::Append { client_name, client_machine, new_block, rpc, .. }, Plan::Inode(file)) => {
+                self.apply_append(cx, file, client_name, client_machine, *new_block, *rpc)
+            }
+            (Record::Truncate { client_name, client_machine, new_length, time, block, .. }, Plan::Inode(file)) => {
+                self.apply_truncate(file, client_name, client_machine, *new_length, *time, block.as_ref())
+            }
+            (Record::Concat { time, rpc, .. }, Plan::Concat { target, sources }) => {
+                self.apply_concat(cx, target, &sources, *time, *rpc)
+            }
+            (Record::ReassignLease { new_holder, .. }, Plan::Inode(file)) => {
+                self.tree.reassign(&self.store, file, new_holder);
+                cx.effects.push(Effect::LeaseReassigned(self.store.inode_id(file)));
+                self.applied(file)
+            }
+            (Record::Mkdir { inode_id, .. }, Plan::RaiseInode) => {
+                self.raise_inode(*inode_id);
+                Applied::default()
+            }
+            (_, Plan::Tables) => self.apply_tables(cx, record),
+            (_, plan) => self.apply_tree(cx, record, plan),
+        }
+    }
+
+    fn applied(&self, inode: record::InodeHandle) -> Applied {
+        Applied { inode: Some(self.store.inode_id(inode)), removed: 0 }
+    }
+
+    fn raise_inode(&mut self, id: vocab::InodeId) {
+        self.sequences.inode = self.sequences.inode.max(id);
+    }
+
+    fn remember(&mut self, cx: &Context<'_>, rpc: Option<RpcIds>, payload: crate::RetryPayload) {
+        if let Some(ids) = rpc.filter(|_| cx.policy.retry_cache) {
+            self.retry.insert(ids, payload);
+        }
+    }
+
+    /// Cuts an inode off and frees small subtrees at once. Gives how many inodes went so far.
+    fn remove(&mut self, cx: &mut Context<'_>, inode: record::InodeHandle) -> u64 {
+        self.tree.detach(&mut self.store, inode);
+        let budget = if cx.mode == Mode::Live { crate::joint::FREED_AT_ONCE } else { u64::MAX };
+        let removed = self.free_detached(budget);
+        if self.tree.has_detached() {
+            cx.effects.push(Effect::Reclaim);
+        }
+        removed
+    }
+}

@@ -1,0 +1,94 @@
+//! Names: directories, symlinks, deletes, renames.
+
+use super::Context;
+use crate::fit::Plan;
+use crate::{Applied, RetryPayload, State};
+use edit::Record;
+use edit::record::Permission;
+use record::{Features, Inode, InodeHandle, InodeKind};
+use vocab::{InodeId, Mode, TimeMs};
+
+impl State {
+    pub(super) fn apply_tree(&mut self, cx: &mut Context<'_>, record: &Record<'_>, plan: Plan) -> Applied {
+        match (record, plan) {
+            (Record::Mkdir { inode_id, path, mtime, permission, acl, xattrs, .. }, Plan::Create { parent, .. }) => {
+                let kind = InodeKind::Directory { children: 0, child_count: 0, storage_policy: 0 };
+                let directory = self.make(*inode_id, parent, path, permission, *mtime, TimeMs(0), kind);
+                if !acl.is_empty() {
+                    self.tree.apply_logical_acl(&mut self.store, directory, acl);
+                }
+                if !xattrs.is_empty() {
+                    self.set_xattrs(directory, xattrs.clone());
+                }
+                self.applied(directory)
+            }
+            (
+                Record::Symlink { inode_id, path, target, mtime, atime, permission, rpc },
+                Plan::Create { parent, .. },
+            ) => {
+                let link = self.make(*inode_id, parent, path, permission, *mtime, *atime, InodeKind::Symlink);
+                self.tree.set_symlink_target(&mut self.store, link, target);
+                self.remember(cx, *rpc, RetryPayload::Done);
+                self.applied(link)
+            }
+            (Record::Delete { time, rpc, .. }, Plan::Delete(inode)) => {
+                if let Some(parent) = self.store.parent(inode) {
+                    self.tree.touch(&mut self.store, parent, *time);
+                }
+                let id = self.store.inode_id(inode);
+                let removed = self.remove(cx, inode);
+                self.remember(cx, *rpc, RetryPayload::Answer(true));
+                Applied { inode: Some(id), removed }
+            }
+            (Record::RenameOld { time, rpc, .. }, Plan::Rename { inode, parent, name, .. }) => {
+                self.move_inode(inode, parent, &name, *time);
+                self.remember(cx, *rpc, RetryPayload::Answer(true));
+                self.applied(inode)
+            }
+            (Record::Rename { time, rpc, .. }, Plan::Rename { inode, parent, name, replaces }) => {
+                let removed = replaces.map_or(0, |old| self.remove(cx, old));
+                self.move_inode(inode, parent, &name, *time);
+                self.remember(cx, *rpc, RetryPayload::Done);
+                Applied { inode: Some(self.store.inode_id(inode)), removed }
+            }
+            (record, Plan::Inode(inode)) => self.apply_attributes(cx, record, inode),
+            (record, plan) => unreachable!("a plan of another record: {plan:?} for {record:?}"),
+        }
+    }
+
+    fn make(
+        &mut self,
+        id: InodeId,
+        parent: InodeHandle,
+        path: &[u8],
+        permission: &Permission<'_>,
+        mtime: TimeMs,
+        atime: TimeMs,
+        kind: InodeKind,
+    ) -> InodeHandle {
+        let inode = Inode {
+            id,
+            parent: None,
+            user: self.store.intern_user(&permission.user),
+            group: self.store.intern_group(&permission.group),
+            mode: Mode::new(permission.mode),
+            mtime,
+            atime,
+            features: Features::NONE,
+            kind,
+        };
+        self.raise_inode(id);
+        let made = self.tree.add(&mut self.store, parent, &inode, vocab::path::name(path));
+        self.tree.touch(&mut self.store, parent, mtime);
+        made
+    }
+
+    /// Moves an inode; both parents get the time, quota use moves along.
+    fn move_inode(&mut self, inode: InodeHandle, parent: InodeHandle, name: &[u8], time: TimeMs) {
+        let Some(from) = self.store.parent(inode) else { unreachable!("the root is never renamed") };
+        let State { store, tree, .. } = self;
+        tree.rename(store, inode, parent, name);
+        tree.touch(store, from, time);
+        tree.touch(store, parent, time);
+    }
+}

@@ -1,0 +1,128 @@
+//! Records that change attributes of one inode, and records of tables and counters.
+
+use super::{Mismatch, Plan, Planned, Unfit, text};
+use crate::State;
+use edit::Record;
+use edit::rules::Rule;
+use record::{InodeHandle, KindTag};
+use vocab::BlockId;
+use vocab::xattr::{Xattr, XattrNamespace};
+
+impl State {
+    pub(super) fn plan_attributes(&self, record: &Record<'_>) -> Planned {
+        match record {
+            Record::SetReplication { path, .. } => match self.walk(path)?.last() {
+                None => Err(Unfit::NoOp(Rule::SetReplicationMissing)),
+                Some(file) if self.store.kind(file) == KindTag::File => Ok(Plan::Inode(file)),
+                Some(_) => Err(Unfit::NoOp(Rule::SetReplicationDirectory)),
+            },
+            Record::SetOwner { path, user: None, group: None } => {
+                self.existing(path).and(Err(Unfit::NoOp(Rule::SetOwnerUnchanged)))
+            }
+            Record::Times { path, mtime, atime } if mtime.0 == -1 && atime.0 == -1 => {
+                self.existing(path).and(Err(Unfit::NoOp(Rule::TimesUnchanged)))
+            }
+            Record::SetPermissions { path, .. }
+            | Record::SetOwner { path, .. }
+            | Record::Times { path, .. }
+            | Record::SetAcl { path, .. }
+            | Record::SetStoragePolicy { path, .. } => self.existing(path).map(Plan::Inode),
+            Record::SetNamespaceQuota { path, .. }
+            | Record::ClearNamespaceQuota { path }
+            | Record::SetQuota { path, .. }
+            | Record::SetQuotaByKind { path, .. } => self.directory(path).map(Plan::Inode),
+            Record::SetXattr { path, xattrs, .. } => {
+                supported_xattrs(xattrs)?;
+                self.existing(path).map(Plan::Inode)
+            }
+            Record::RemoveXattr { path, xattrs, .. } => {
+                let inode = self.existing(path)?;
+                let any = xattrs.iter().any(|x| self.tree.xattr(inode, x.namespace, &x.name).is_some());
+                if any { Ok(Plan::Inode(inode)) } else { Err(Unfit::NoOp(Rule::RemoveXattrAbsent)) }
+            }
+            other => self.plan_tables(other),
+        }
+    }
+
+    fn directory(&self, path: &[u8]) -> Result<InodeHandle, Unfit> {
+        let inode = self.existing(path)?;
+        match self.store.kind(inode) {
+            KindTag::Directory => Ok(inode),
+            _ => Err(Mismatch::new(format!("Path is not a directory: {}", text(path))).into()),
+        }
+    }
+
+    fn plan_tables(&self, record: &Record<'_>) -> Planned {
+        match record {
+            Record::SetGenstampV1 { .. } | Record::SetGenstampV2 { .. } | Record::UpdateMasterKey { .. } => {
+                Ok(Plan::Tables)
+            }
+            Record::AllocateBlockId { id } => {
+                let last = if BlockId(*id).is_striped() { self.sequences.block_group } else { self.sequences.block };
+                if *id < last.0 {
+                    let text = format!("Cannot skip to less than the current value (={last}), where newValue={id}");
+                    return Err(Mismatch::new(text).into());
+                }
+                Ok(Plan::Tables)
+            }
+            Record::GetDelegationToken { token, .. } => {
+                if self.tokens.tokens.contains_key(&token.sequence_number) {
+                    return Err(Mismatch::new(format!(
+                        "Same delegation token being added twice; sequence number {}",
+                        token.sequence_number
+                    ))
+                    .into());
+                }
+                match self.tokens.keys.contains_key(&token.master_key_id) {
+                    true => Ok(Plan::Tables),
+                    false => Err(Unfit::NoOp(Rule::TokenWithoutKey)),
+                }
+            }
+            Record::RenewDelegationToken { token, .. } => {
+                self.known_token(token.sequence_number, Rule::RenewTokenMissing)
+            }
+            Record::CancelDelegationToken { token } => {
+                self.known_token(token.sequence_number, Rule::CancelTokenMissing)
+            }
+            Record::RollingUpgradeStart { .. } if self.sequences.rolling_upgrade_start.is_some() => {
+                Err(Mismatch::new("Failed to start a rolling upgrade since one is already in progress.").into())
+            }
+            Record::RollingUpgradeStart { .. } => Ok(Plan::Tables),
+            Record::RollingUpgradeFinalize { .. } if self.sequences.rolling_upgrade_start.is_none() => {
+                Err(Unfit::NoOp(Rule::RollingUpgradeFinalizeNone))
+            }
+            Record::RollingUpgradeFinalize { .. } => Ok(Plan::Tables),
+            Record::DisallowSnapshot { .. } => Err(Unfit::NoOp(Rule::DisallowSnapshotNotAllowed)),
+            Record::CreateSnapshot { .. }
+            | Record::DeleteSnapshot { .. }
+            | Record::RenameSnapshot { .. }
+            | Record::AllowSnapshot { .. } => Err(Unfit::Unsupported("snapshots")),
+            Record::AddCacheDirective { .. }
+            | Record::RemoveCacheDirective { .. }
+            | Record::ModifyCacheDirective { .. }
+            | Record::AddCachePool { .. }
+            | Record::ModifyCachePool { .. }
+            | Record::RemoveCachePool { .. } => Err(Unfit::Unsupported("centralized caching")),
+            _ => Err(Unfit::Unsupported("erasure coding")),
+        }
+    }
+
+    fn known_token(&self, sequence: i32, rule: Rule) -> Planned {
+        if self.tokens.tokens.contains_key(&sequence) { Ok(Plan::Tables) } else { Err(Unfit::NoOp(rule)) }
+    }
+}
+
+/// Attributes that stand for features which are not done here are refused by the feature's name.
+pub(crate) fn supported_xattrs(xattrs: &[Xattr]) -> Result<(), Unfit> {
+    for x in xattrs {
+        match (x.namespace, &*x.name) {
+            (XattrNamespace::Raw, name) if name.starts_with("hdfs.crypto.") => {
+                return Err(Unfit::Unsupported("encryption zones"));
+            }
+            (XattrNamespace::System, "hdfs.erasurecoding.policy") => return Err(Unfit::Unsupported("erasure coding")),
+            (XattrNamespace::System, "hdfs.snapshot.deleted") => return Err(Unfit::Unsupported("snapshots")),
+            _ => {}
+        }
+    }
+    Ok(())
+}
