@@ -7,6 +7,7 @@
 
 pub mod arena;
 pub mod bytes;
+pub mod counting;
 pub mod index;
 pub mod intern;
 pub mod lists;

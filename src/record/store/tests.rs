@@ -1,1 +1,416 @@
+use super::twin::Twin;
+use crate::*;
+use vocab::{Block, BlockId, BlockState, GenerationStamp, InodeId, Mode, SnapshotId, TimeMs};
 
+/// Xorshift: the same run for the same seed.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+    fn below(&mut self, limit: u64) -> u64 {
+        (self.next() >> 11) % limit.max(1)
+    }
+    fn pick<T: Copy>(&mut self, of: &[T]) -> T {
+        of[self.below(of.len() as u64) as usize]
+    }
+    fn chance(&mut self, one_in: u64) -> bool {
+        self.below(one_in) == 0
+    }
+    /// Mostly ordinary, now and then at or beyond the edge of a packed field.
+    fn number(&mut self, ordinary: i64) -> i64 {
+        if !self.chance(12) {
+            return self.below(ordinary as u64) as i64;
+        }
+        let edge = self.pick(&[40u32, 42, 47, 48, 62]);
+        let at = 1i64 << edge;
+        self.pick(&[at - 1, at, at + 1, -1, i64::MIN, i64::MAX, -at, 0])
+    }
+    fn kind(&mut self, known: &[InodeHandle]) -> InodeKind {
+        let policy = self.pick(&[0u8, 7, 12, 255]);
+        match self.below(10) {
+            0 | 1 => InodeKind::Directory {
+                children: self.next() as u32,
+                child_count: self.next() as u32,
+                storage_policy: policy,
+            },
+            2 => InodeKind::Symlink,
+            3 if !known.is_empty() => InodeKind::Reference {
+                kind: self.pick(&[ReferenceKind::WithName, ReferenceKind::WithCount, ReferenceKind::DstReference]),
+                referred: self.pick(known),
+                snapshot: self.pick(&[SnapshotId::NONE, SnapshotId::CURRENT, SnapshotId(7), SnapshotId(i32::MIN)]),
+            },
+            _ => InodeKind::File {
+                replication: self.pick(&[1, 3, 3, 3, 10, u16::MAX]),
+                block_size: self.pick(&[0, 128 << 20, 256 << 20, u64::MAX]),
+                storage_policy: policy,
+                erasure_coding_policy: self.pick(&[0, 0, 0, 1, 255]),
+            },
+        }
+    }
+    fn inode(&mut self, known: &[InodeHandle]) -> Inode {
+        let features = if self.chance(3) { self.next() as u16 } else { 0 };
+        Inode {
+            id: InodeId(self.number(1 << 14)),
+            parent: if known.is_empty() || self.chance(4) { None } else { Some(self.pick(known)) },
+            user: UserId(self.pick(&[0, 1, 2, 3, 1 << 24, u32::MAX])),
+            group: GroupId(self.pick(&[0, 1, 2, u32::MAX])),
+            mode: Mode::new(self.next() as u16),
+            mtime: TimeMs(self.number(1 << 41)),
+            atime: TimeMs(self.number(1 << 41)),
+            features: Features(features),
+            kind: self.kind(known),
+        }
+    }
+    fn name(&mut self) -> Vec<u8> {
+        let length = if self.chance(50) { 1_000 + self.below(300) } else { self.below(40) };
+        (0..length).map(|_| self.next() as u8).collect()
+    }
+    fn block(&mut self) -> BlockInfo {
+        let mut id = self.number(1 << 14);
+        if self.chance(5) {
+            id = i64::MIN + (id & ((1 << 50) - 16));
+        }
+        let calm = !self.chance(4);
+        BlockInfo {
+            block: Block {
+                id: BlockId(id),
+                length: self.number(128 << 20) as u64,
+                stamp: GenerationStamp(self.number(1 << 13)),
+            },
+            file: None,
+            replication: self.pick(&[3, 3, 3, 1, u16::MAX]),
+            state: if calm {
+                BlockState::Complete
+            } else {
+                self.pick(&[BlockState::UnderConstruction, BlockState::UnderRecovery, BlockState::Committed])
+            },
+            open: !calm && self.chance(2),
+            deleted: false,
+            storage_policy: self.pick(&[0, 7, 255]),
+            erasure_coding_policy: self.pick(&[0, 0, 1]),
+        }
+    }
+    fn replica(&mut self) -> Replica {
+        Replica {
+            storage: StorageNumber(self.pick(&[0, 1, 2, 3, 77, StorageNumber::MAX.0])),
+            index: if self.chance(8) { self.below(16) as u8 } else { 0 },
+            flags: ReplicaFlags(if self.chance(4) { self.below(16) as u8 } else { 0 }),
+        }
+    }
+}
+
+struct Pair {
+    random: Random,
+    store: Store,
+    twin: Twin,
+    inodes: Vec<InodeHandle>,
+    /// Blocks that are in no list, by both names.
+    loose: Vec<(BlockHandle, u32)>,
+}
+
+impl Pair {
+    fn new(seed: u64) -> Pair {
+        let mut pair = Pair {
+            random: Random(seed),
+            store: Store::new(),
+            twin: Twin::default(),
+            inodes: Vec::new(),
+            loose: Vec::new(),
+        };
+        // Some blocks have a stamp from before.
+        let limit = GenerationStamp(1 << 10);
+        pair.store.set_legacy_limit(limit);
+        pair.twin.limit = limit;
+        pair
+    }
+
+    fn files(&mut self) -> Vec<InodeHandle> {
+        let store = &self.store;
+        let from = self.random.below(self.inodes.len() as u64) as usize;
+        let around = self.inodes[from..].iter().chain(&self.inodes[..from]);
+        around.copied().filter(|h| store.kind(*h) == KindTag::File).take(2).collect()
+    }
+    /// Some block: of a file, or a loose one.
+    fn some_block(&mut self) -> Option<(BlockHandle, u32)> {
+        if self.random.chance(6) && !self.loose.is_empty() {
+            return Some(self.random.pick(&self.loose));
+        }
+        let file = self.files().into_iter().find(|h| self.store.block_count_of(*h) > 0)?;
+        let at = self.random.below(self.store.block_count_of(file) as u64) as usize;
+        Some((self.store.block_at(file, at).unwrap(), self.twin.inodes[&file].blocks[at]))
+    }
+
+    fn check_block(&self, b: BlockHandle, t: u32) {
+        let twin = &self.twin.blocks[&t];
+        let file = twin.file.map(|h| self.twin.inodes[&h].inode.id);
+        assert_eq!(self.store.block(b), BlockInfo { file, ..twin.info });
+        assert_eq!(self.store.block_file(b), twin.file);
+        assert_eq!(&self.store.replicas(b)[..], &twin.replicas[..]);
+        assert_eq!(self.store.replica_count(b), twin.replicas.len());
+    }
+    fn check_inode(&self, h: InodeHandle) {
+        let twin = &self.twin.inodes[&h];
+        assert_eq!(self.store.inode(h), twin.inode);
+        assert_eq!(self.store.name(h), &twin.name[..]);
+        let (i, s) = (&twin.inode, &self.store);
+        assert_eq!((s.inode_id(h), s.parent(h), s.owner(h)), (i.id, i.parent, (i.user, i.group)));
+        assert_eq!((s.kind(h), s.mode(h), s.features(h)), (i.kind.tag(), i.mode, i.features));
+        let blocks = self.store.blocks_of(h);
+        assert_eq!(blocks.len(), twin.blocks.len());
+        assert_eq!(self.store.block_count_of(h), twin.blocks.len());
+        assert_eq!(self.store.last_block(h), blocks.last().copied());
+        for (at, (b, t)) in blocks.iter().zip(&twin.blocks).enumerate() {
+            assert_eq!(self.store.block_at(h, at), Some(*b));
+            self.check_block(*b, *t);
+        }
+        assert_eq!(self.store.block_at(h, blocks.len()), None);
+    }
+    fn check_all(&self) {
+        assert_eq!(self.store.inode_count(), self.twin.inodes.len() as u64);
+        assert_eq!(self.store.block_count(), self.twin.blocks.len() as u64);
+        assert_eq!(self.store.blocks().count(), self.twin.blocks.len());
+        let mut all = self.inodes.clone();
+        all.sort();
+        assert!(self.store.inodes().eq(all));
+        self.inodes.iter().for_each(|h| self.check_inode(*h));
+        self.loose.iter().for_each(|(b, t)| self.check_block(*b, *t));
+        let mut ids: Vec<_> = self.twin.inode_ids.iter().map(|(id, h)| (*id, *h)).collect();
+        ids.sort();
+        assert!(self.store.inodes_by_id(InodeId(i64::MIN)).eq(ids.iter().copied()));
+        for (id, h) in ids {
+            assert_eq!(self.store.find_inode(id), Some(h));
+            assert_eq!(
+                self.store.find_inode(InodeId(id.0 ^ 1 << 20)),
+                self.twin.inode_ids.get(&InodeId(id.0 ^ 1 << 20)).copied()
+            );
+        }
+        for block in self.twin.blocks.values() {
+            for id in
+                [block.info.block.id, BlockId(block.info.block.id.0 | 9), BlockId(block.info.block.id.0 ^ 1 << 40)]
+            {
+                let found =
+                    self.store.find_block(id).map(|b| (self.store.block(b).block, self.store.replicas(b).to_vec()));
+                let twin = self
+                    .twin
+                    .find_block(id)
+                    .map(|t| (self.twin.blocks[&t].info.block, self.twin.blocks[&t].replicas.clone()));
+                assert_eq!(found, twin, "{id}");
+            }
+        }
+    }
+
+    fn step(&mut self) {
+        let many = self.inodes.len() as u64 > 1_500;
+        match self.random.below(100) {
+            0..=9 if !many => self.add_inode(),
+            10..=13 if !many => self.add_file(),
+            0..=16 => self.remove_inode(),
+            17..=29 => self.edit_inode(),
+            30..=44 => self.change_list(),
+            45..=59 => self.edit_block(),
+            60..=79 => self.change_replicas(),
+            80..=94 => {
+                if let Some(h) = self.files().first().copied() {
+                    self.store.settle(h);
+                    self.check_inode(h);
+                }
+            }
+            95..=97 => {
+                if let Some((b, t)) = self.loose.pop() {
+                    self.store.remove_block(b);
+                    self.twin.remove_block(t);
+                }
+            }
+            _ => self.store.tick(),
+        }
+    }
+    fn add_inode(&mut self) {
+        let (inode, name) = (self.random.inode(&self.inodes), self.random.name());
+        let h = self.store.add_inode(&inode, &name);
+        self.twin.add_inode(h, &inode, &name);
+        self.inodes.push(h);
+        self.check_inode(h);
+    }
+    fn add_file(&mut self) {
+        let mut inode = self.random.inode(&self.inodes);
+        inode.kind =
+            InodeKind::File { replication: 3, block_size: 1 << 27, storage_policy: 0, erasure_coding_policy: 0 };
+        let name = self.random.name();
+        let count = self.random.pick(&[0, 1, 1, 1, 2, 9]);
+        let blocks: Vec<BlockInfo> = (0..count).map(|_| self.random.block()).collect();
+        let h = self.store.add_file(&inode, &name, &blocks);
+        self.twin.add_inode(h, &inode, &name);
+        blocks.iter().for_each(|b| {
+            self.twin.push_block(h, b);
+        });
+        self.inodes.push(h);
+        self.check_inode(h);
+    }
+    fn remove_inode(&mut self) {
+        let Some(at) =
+            (self.random.below(self.inodes.len() as u64) as usize).checked_sub(0).filter(|at| *at < self.inodes.len())
+        else {
+            return;
+        };
+        let h = self.inodes.swap_remove(at);
+        let taken = if self.random.chance(2) { self.store.take_blocks(h) } else { Blocks::new() };
+        if taken.is_empty() {
+            // Left attached, the blocks are detached by the removal itself; their handles are known if none is fused.
+            let blocks = self.store.set_blocks(h, &self.store.blocks_of(h).clone());
+            let twins = self.twin.remove_inode(h);
+            self.store.remove_inode(h);
+            self.loose.extend(blocks.into_iter().zip(twins));
+        } else {
+            let twins = self.twin.remove_inode(h);
+            self.store.remove_inode(h);
+            self.loose.extend(taken.into_iter().zip(twins));
+        }
+    }
+    fn edit_inode(&mut self) {
+        if self.inodes.is_empty() {
+            return;
+        }
+        let h = self.random.pick(&self.inodes);
+        let other = self.random.inode(&self.inodes);
+        let same_kind = other.kind.tag() == self.store.kind(h) || self.store.block_count_of(h) == 0;
+        let change: Box<dyn Fn(&mut Inode)> = match self.random.below(10) {
+            0 => Box::new(|i: &mut Inode| i.id = other.id),
+            1 => Box::new(|i: &mut Inode| (i.mtime, i.atime) = (other.mtime, other.atime)),
+            2 if same_kind => Box::new(|i: &mut Inode| i.kind = other.kind.clone()),
+            3 => Box::new(|i: &mut Inode| (i.user, i.group, i.mode) = (other.user, other.group, other.mode)),
+            4 => {
+                self.store.set_parent(h, other.parent);
+                Box::new(|i: &mut Inode| i.parent = other.parent)
+            }
+            5 => {
+                self.store.set_features(h, other.features);
+                Box::new(|i: &mut Inode| i.features = other.features)
+            }
+            6 => {
+                self.store.set_times(h, other.mtime, other.atime);
+                Box::new(|i: &mut Inode| (i.mtime, i.atime) = (other.mtime, other.atime))
+            }
+            7 => {
+                let name = self.random.name();
+                self.store.rename(h, &name);
+                self.twin.inodes.get_mut(&h).unwrap().name = name;
+                Box::new(|_: &mut Inode| {})
+            }
+            8 => Box::new(|i: &mut Inode| i.features = Features::NONE),
+            _ => Box::new(|i: &mut Inode| i.id = InodeId(other.id.0 & 0xfff)),
+        };
+        self.store.edit_inode(h, &change);
+        self.twin.edit_inode(h, &change);
+        self.check_inode(h);
+    }
+    fn change_list(&mut self) {
+        let files = self.files();
+        let Some(h) = files.first().copied() else { return };
+        match self.random.below(12) {
+            0..=5 => {
+                let info = self.random.block();
+                self.store.push_block(h, &info);
+                self.twin.push_block(h, &info);
+            }
+            6 | 7 => {
+                let (b, t) = (self.store.remove_last_block(h), self.twin.remove_last_block(h));
+                assert_eq!(b.is_some(), t.is_some());
+                self.loose.extend(b.zip(t));
+            }
+            8 => {
+                let (b, t) = (self.store.take_blocks(h), self.twin.take_blocks(h));
+                self.loose.extend(b.into_iter().zip(t));
+            }
+            9 | 10 if files.len() == 2 => {
+                self.store.move_blocks(files[1], h);
+                self.twin.move_blocks(files[1], h);
+                self.check_inode(files[1]);
+            }
+            _ => {
+                let mut list = self.store.blocks_of(h);
+                list.reverse();
+                self.store.set_blocks(h, &list);
+                self.twin.inodes.get_mut(&h).unwrap().blocks.reverse();
+            }
+        }
+        self.check_inode(h);
+    }
+    fn edit_block(&mut self) {
+        let Some((b, t)) = self.some_block() else { return };
+        let other = self.random.block();
+        let which = self.random.below(6);
+        let change = |i: &mut BlockInfo| match which {
+            0 => i.block.id = other.block.id,
+            1 => i.block = other.block,
+            2 => (i.state, i.open) = (other.state, other.open),
+            3 => (i.state, i.open) = (BlockState::Complete, false),
+            4 => (i.replication, i.storage_policy) = (other.replication, other.storage_policy),
+            _ => i.block.length = other.block.length,
+        };
+        self.store.edit_block(b, change);
+        self.twin.edit_block(t, change);
+        self.check_block(b, t);
+    }
+    fn change_replicas(&mut self) {
+        let Some((b, t)) = self.some_block() else { return };
+        let replica = self.random.replica();
+        match self.random.below(10) {
+            0..=5 => assert_eq!(self.store.add_replica(b, replica), self.twin.add_replica(t, replica)),
+            6 | 7 => assert_eq!(
+                self.store.remove_replica(b, replica.storage),
+                self.twin.retain_replicas(t, |r| r.storage != replica.storage)
+            ),
+            8 => assert_eq!(
+                self.store.remove_internal_replica(b, replica.storage, replica.index),
+                self.twin.retain_replicas(t, |r| (r.storage, r.index) != (replica.storage, replica.index))
+            ),
+            _ => {
+                let all: Vec<Replica> = (0..self.random.below(16)).map(|_| self.random.replica()).collect();
+                self.store.set_replicas(b, &all);
+                self.twin.blocks.get_mut(&t).unwrap().replicas = all;
+            }
+        }
+        self.check_block(b, t);
+    }
+}
+
+#[test]
+fn like_its_naive_twin() {
+    for seed in [1, 0xbeef, 20_26] {
+        let mut pair = Pair::new(seed);
+        let (mut fused, mut unfused) = (0, 0);
+        for n in 0..200_000 {
+            let before = pair.store.fused;
+            pair.step();
+            fused += pair.store.fused.saturating_sub(before);
+            unfused += before.saturating_sub(pair.store.fused);
+            if n % 20_000 == 0 {
+                pair.check_all();
+            }
+        }
+        pair.check_all();
+        assert!(
+            fused > 1_000 && unfused > 1_000,
+            "{fused} fused, {unfused} unfused: the run does not test what it should"
+        );
+        println!(
+            "seed {seed}: {} inodes, {} blocks, {fused} fused, {unfused} unfused",
+            pair.inodes.len(),
+            pair.store.block_count()
+        );
+        while let Some(h) = pair.inodes.pop() {
+            pair.store.remove_inode(h);
+        }
+        let blocks: Vec<_> = pair.store.blocks().collect();
+        blocks.into_iter().for_each(|b| pair.store.remove_block(b));
+        let store = &pair.store;
+        assert!(store.names.is_empty() && store.inode_ids.is_empty() && store.fused == 0);
+        assert!(store.block_ids.is_empty() && store.striped_ids.is_empty() && store.legacy_ids.is_empty());
+        assert!(store.wide_inodes.is_empty() && store.wide_blocks.is_empty());
+    }
+}
