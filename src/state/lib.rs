@@ -9,6 +9,7 @@ pub mod digest;
 pub mod effects;
 pub mod fit;
 mod joint;
+pub mod preserved;
 pub mod retry;
 pub mod sequences;
 pub mod tokens;
@@ -17,6 +18,7 @@ pub use digest::Digest;
 pub use effects::{Effect, Effects};
 pub use fit::{Applied, Fit, Fitted, Mismatch, Mode, Unsupported};
 pub use namespace::RootAttributes;
+pub use preserved::Preserved;
 pub use retry::{RetryCache, RetryEntry, RetryPayload};
 pub use sequences::Sequences;
 
@@ -38,6 +40,8 @@ pub struct State {
     pub retry: RetryCache,
     /// Delegation tokens and master keys.
     pub tokens: tokens::Tokens,
+    /// What no operation can change yet.
+    pub preserved: Preserved,
     /// Last blocks that a client has committed without a record yet, as the journal knows them: what a restart would find.
     uncommitted: HashMap<BlockId, Block>,
 }
@@ -52,7 +56,7 @@ impl State {
 
     /// A file system of loaded parts.
     pub fn from_parts(store: record::Store, tree: Tree, sequences: Sequences, tokens: tokens::Tokens) -> State {
-        State { store, tree, sequences, retry: RetryCache::default(), tokens, uncommitted: HashMap::new() }
+        State { store, tree, sequences, retry: RetryCache::default(), tokens, preserved: Preserved::default(), uncommitted: HashMap::new() }
     }
 
     /// Tells the soft parts (leases, retry cache) what time it is. To be called with every call and tick.

@@ -3,7 +3,6 @@
 use super::strings::{Kind, StringTableBuilder, StringTables};
 use super::summary::ImageError;
 use hadoop_proto::wire::{Cursor, Sink, Value, WireError};
-use std::sync::Arc;
 use vocab::acl::{AclEntry, AclKind, AclScope};
 use vocab::xattr::{Xattr, XattrNamespace};
 use vocab::{Action, StorageKind};
@@ -146,6 +145,7 @@ pub fn encode_kind_quotas(quotas: &[Option<u64>; 6]) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Arc;
 
     #[test]
     fn packed_forms_come_back() {

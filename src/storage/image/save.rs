@@ -209,7 +209,8 @@ impl Saver<'_> {
     fn blocks(&self, handle: InodeHandle, out: &mut Vec<u8>) {
         let store = &self.state.store;
         for block in store.blocks_of(handle) {
-            let Block { id, length, stamp } = store.block(block).block;
+            // what the journal knows of the block, as a replay would find it
+            let Block { id, length, stamp } = self.state.logged_block(store.block(block).block);
             let size = 3 + varint_length(id.0 as u64) + varint_length(stamp.0 as u64) + varint_length(length);
             out.push(6 << 3 | 2);
             out.put_varint(size as u64);

@@ -5,12 +5,10 @@ use hadoop_proto::wire::{Cursor, Sink, Value, WireError};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Which table a number belongs to; the number's bits above [`SERIAL_BITS`] in the expanded form.
+/// Which table a number belongs to; the number's bits above [`SERIAL_BITS`] in the expanded form. Table 0 is the shared one of the plain form.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 #[repr(u8)]
 pub enum Kind {
-    /// Shared; the only one of the plain form.
-    Global = 0,
     /// User names.
     User = 1,
     /// Group names.
