@@ -4,16 +4,21 @@ use crate::{Mode, State};
 use namespace::reclaim::BlockSink;
 use record::{BlockHandle, BlockInfo, Features, InodeHandle, Store};
 use vocab::quota::Usage;
-use vocab::{Block, BlockState};
+use vocab::{Block, BlockState, Refusal};
 
 /// Subtrees of up to this many inodes are freed in the same hold, so that their quota is free before the answer.
 pub(crate) const FREED_AT_ONCE: u64 = 2_048;
 
-struct Release;
+struct Release<'a> {
+    blocks: &'a mut blocks::Blocks,
+    uncommitted: &'a mut std::collections::HashMap<vocab::BlockId, Block>,
+}
 
-impl BlockSink for Release {
+impl BlockSink for Release<'_> {
     fn release(&mut self, store: &mut Store, file: InodeHandle) {
         for b in store.take_blocks(file) {
+            self.uncommitted.remove(&store.block(b).block.id);
+            self.blocks.block_removed(store, b);
             store.remove_block(b);
         }
     }
@@ -22,8 +27,8 @@ impl BlockSink for Release {
 impl State {
     /// Frees detached inodes and their blocks. Gives how many inodes went.
     pub(crate) fn free_detached(&mut self, budget: u64) -> u64 {
-        let State { store, tree, .. } = self;
-        tree.reclaim(store, &mut Release, budget)
+        let State { store, tree, blocks, uncommitted, .. } = self;
+        tree.reclaim(store, &mut Release { blocks, uncommitted }, budget)
     }
 
     /// Runs `change` on a file and brings quota use along: what the file counted before is taken away, what it counts afterwards is added.
@@ -59,13 +64,19 @@ impl State {
             storage_policy: shape.storage_policy,
             erasure_coding_policy: shape.erasure_coding_policy,
         };
-        self.store.push_block(file, &info)
+        let b = self.store.push_block(file, &info);
+        match state {
+            BlockState::Complete => self.blocks.block_added(&self.store, b),
+            _ => self.blocks.block_opened(&self.store, b),
+        }
+        b
     }
 
     /// Takes the last block of a file out.
     pub(crate) fn drop_last_block(&mut self, file: InodeHandle) {
         if let Some(b) = self.store.remove_last_block(file) {
             self.uncommitted.remove(&self.store.block(b).block.id);
+            self.blocks.block_removed(&mut self.store, b);
             self.store.remove_block(b);
         }
     }
@@ -84,25 +95,34 @@ impl State {
     pub(crate) fn complete_block(&mut self, b: BlockHandle, mode: Mode) {
         if mode != Mode::Live && self.store.block(b).state != BlockState::Complete {
             self.store.edit_block(b, |i| i.state = BlockState::Complete);
+            self.blocks.block_completed(&mut self.store, b);
         }
     }
 
     /// Opens a complete last block for writing again.
     pub(crate) fn reopen_block(&mut self, b: BlockHandle) {
-        self.store.edit_block(b, |i| i.state = BlockState::UnderConstruction);
+        if self.store.block(b).state == BlockState::Complete {
+            self.store.edit_block(b, |i| i.state = BlockState::UnderConstruction);
+            self.blocks.block_reopened(&self.store, b);
+        }
     }
 
     /// Stamp or length of a block that stays open changed.
-    pub(crate) fn block_changed(&mut self, _b: BlockHandle) {}
+    pub(crate) fn block_changed(&mut self, b: BlockHandle) {
+        self.blocks.block_updated(&mut self.store, b);
+    }
 
     /// The last stamp moved.
-    pub(crate) fn stamp_changed(&mut self) {}
+    pub(crate) fn stamp_changed(&mut self) {
+        self.blocks.set_last_stamp(self.sequences.stamp);
+    }
 
     /// Sets the wanted replicas of a block.
     pub(crate) fn set_block_replication(&mut self, b: BlockHandle, replication: u16) {
         let old = self.store.block(b).replication;
         if old != replication {
             self.store.edit_block(b, |i| i.replication = replication);
+            self.blocks.replication_changed(&mut self.store, b, old);
         }
     }
 
@@ -133,13 +153,18 @@ impl State {
     }
 
     /// A client has finished an open last block (complete, addBlock): soft until a record says it. The block becomes committed, and complete as
-    /// soon as enough replicas are there.
-    pub fn commit_block(&mut self, b: BlockHandle, block: Block) {
+    /// soon as enough replicas are there. Whether anything changed.
+    ///
+    /// # Errors
+    /// What `blocks` says against the commit: in recovery, a shorter length, another stamp.
+    pub fn commit_block(&mut self, b: BlockHandle, block: Block) -> Result<bool, Refusal> {
+        if !self.blocks.check_commit(&self.store, b, &block)? {
+            return Ok(false);
+        }
         let was = self.store.block(b).block;
         self.uncommitted.entry(was.id).or_insert(was);
-        self.store.edit_block(b, |i| {
-            i.block = block;
-            i.state = BlockState::Committed;
-        });
+        self.store.edit_block(b, |i| i.block = block);
+        self.blocks.block_committed(&mut self.store, b);
+        Ok(true)
     }
 }

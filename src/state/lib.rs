@@ -34,6 +34,8 @@ pub struct State {
     pub store: record::Store,
     /// Names, permissions, quotas, leases.
     pub tree: Tree,
+    /// DataNodes and where blocks are. All of it is soft.
+    pub blocks: blocks::Blocks,
     /// Last ids and stamps handed out.
     pub sequences: Sequences,
     /// Answers of at-most-once calls.
@@ -54,9 +56,18 @@ impl State {
         State::from_parts(store, tree, Sequences::default(), tokens::Tokens::default())
     }
 
-    /// A file system of loaded parts.
+    /// A file system of loaded parts, with no DataNode yet; `blocks` may be replaced by one with other settings before any block is reported.
     pub fn from_parts(store: record::Store, tree: Tree, sequences: Sequences, tokens: tokens::Tokens) -> State {
-        State { store, tree, sequences, retry: RetryCache::default(), tokens, preserved: Preserved::default(), uncommitted: HashMap::new() }
+        State {
+            store,
+            tree,
+            blocks: blocks::Blocks::default(),
+            sequences,
+            retry: RetryCache::default(),
+            tokens,
+            preserved: Preserved::default(),
+            uncommitted: HashMap::new(),
+        }
     }
 
     /// Tells the soft parts (leases, retry cache) what time it is. To be called with every call and tick.
