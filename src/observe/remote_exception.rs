@@ -267,8 +267,7 @@ pub mod class {
     pub const LEASE_EXPIRED: &str = "org.apache.hadoop.hdfs.server.namenode.LeaseExpiredException";
     pub const NOT_REPLICATED_YET: &str = "org.apache.hadoop.hdfs.server.namenode.NotReplicatedYetException";
     pub const SAFE_MODE: &str = "org.apache.hadoop.hdfs.server.namenode.SafeModeException";
-    pub const INVALID_REPORT_LEASE: &str =
-        "org.apache.hadoop.hdfs.server.protocol.InvalidBlockReportLeaseException";
+    pub const INVALID_REPORT_LEASE: &str = "org.apache.hadoop.hdfs.server.protocol.InvalidBlockReportLeaseException";
     pub const DISALLOWED_DATANODE: &str = "org.apache.hadoop.hdfs.server.protocol.DisallowedDatanodeException";
     pub const IPC: &str = "org.apache.hadoop.ipc.IpcException";
     pub const OBSERVER_RETRY_ON_ACTIVE: &str = "org.apache.hadoop.ipc.ObserverRetryOnActiveException";
@@ -356,6 +355,10 @@ mod tests {
             "org.apache.hadoop.hdfs.protocol.QuotaByStorageTypeExceededException",
             "Quota by storage type : SSD on path : /q is exceeded. quota = 1 KB but space consumed = 3 GB",
         );
+    }
+
+    #[test]
+    fn texts_of_hadoop_about_limits_and_links() {
         says(
             Refusal::ComponentTooLong { limit: 255, length: 256, parent: "/dir".into(), child: "xxxx".into() },
             "org.apache.hadoop.hdfs.protocol.FSLimitException$PathComponentTooLongException",

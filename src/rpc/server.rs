@@ -87,6 +87,7 @@ pub(crate) struct Port<S> {
     pub(crate) counters: Arc<PortCounters>,
     pub(crate) started: Instant,
     room: Notify,
+    stopped: AtomicBool,
     connections: Mutex<HashMap<u64, Arc<Entry>>>,
 }
 
@@ -198,12 +199,16 @@ impl Listener {
             counters: Arc::default(),
             started: Instant::now(),
             room: Notify::new(),
+            stopped: AtomicBool::new(false),
             connections: Mutex::default(),
         });
         let counters = port.counters.clone();
         let close_all = {
             let port = port.clone();
-            Box::new(move || port.connections.lock().values().for_each(|entry| entry.close()))
+            Box::new(move || {
+                port.stopped.store(true, Ordering::SeqCst);
+                port.connections.lock().values().for_each(|entry| entry.close());
+            })
         };
         let mut tasks: Vec<_> = self.sockets.into_iter().map(|s| tokio::spawn(accept(port.clone(), s))).collect();
         tasks.push(tokio::spawn(scan(port)));
@@ -273,6 +278,9 @@ async fn accept<S: Service>(port: Arc<Port<S>>, socket: TcpListener) {
         let number = port.counters.accepted.fetch_add(1, Ordering::Relaxed);
         port.counters.open.fetch_add(1, Ordering::AcqRel);
         port.connections.lock().insert(number, entry.clone());
+        if port.stopped.load(Ordering::SeqCst) {
+            entry.close();
+        }
         let port = port.clone();
         tokio::spawn(async move {
             connection::run(port.clone(), entry, stream, peer).await;
