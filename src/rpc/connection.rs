@@ -91,6 +91,8 @@ struct Connection<'a, S: Service> {
     identity: Option<Identity>,
     /// When the bytes at hand were read.
     received: Instant,
+    /// Since when the socket takes no byte of the answers at hand.
+    stuck: Option<Instant>,
     closing: bool,
 }
 
@@ -105,6 +107,7 @@ impl<'a, S: Service> Connection<'a, S> {
             negotiation: Negotiation::NotAsked,
             identity: None,
             received: Instant::now(),
+            stuck: None,
             closing: false,
         }
     }
@@ -182,8 +185,12 @@ impl<'a, S: Service> Connection<'a, S> {
                 Ok(n) => {
                     self.port.counters.sent_bytes.fetch_add(n as u64, Ordering::Relaxed);
                     self.output.advance(n);
+                    self.stuck = None;
                 }
-                Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => return Ok(()),
+                Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => {
+                    self.stuck.get_or_insert_with(Instant::now);
+                    return Ok(());
+                }
                 Err(e) => return Err(e),
             }
         }
@@ -208,7 +215,7 @@ impl<'a, S: Service> Connection<'a, S> {
         if !starved && !self.closing && !writing && !full {
             return Ok(true);
         }
-        let stalled = tokio::time::Instant::now() + self.port.settings.stall;
+        let stalled = self.stuck.unwrap_or(self.received) + self.port.settings.stall;
         if starved {
             self.make_room();
         }
@@ -216,7 +223,7 @@ impl<'a, S: Service> Connection<'a, S> {
             biased;
             _ = self.entry.closed() => Ok(false),
             ready = writer.writable(), if writing => ready.map(|()| true),
-            _ = sleep_until(stalled), if writing => Err(std::io::Error::new(std::io::ErrorKind::TimedOut, "the peer does not read its answers")),
+            _ = sleep_until(stalled.into()), if writing => Err(std::io::Error::new(std::io::ErrorKind::TimedOut, "the peer does not read its answers")),
             Some((ids, answer)) = calls.next(), if calls.parked() > 0 && self.output.len() < FLUSH_BYTES => {
                 self.port.leave(self.entry);
                 self.answer(&ids, answer);
