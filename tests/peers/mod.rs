@@ -3,4 +3,7 @@
 //! Calls: `support`.
 //! Never: decides what is right: that was seen on the Java NameNode (`IRONROOT_PEERS_NAMENODE=java`).
 //! Invariants: a test without Hadoop says so (`support::skip`); each test has a cluster of its own and its turn.
+mod crash;
 mod data;
+mod interchange;
+mod shell;

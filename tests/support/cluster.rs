@@ -59,6 +59,8 @@ impl Cluster {
         namenode.wait_for_datanodes(i64::try_from(self.datanodes.len()).expect("few"));
         namenode.wait_out_of_safe_mode();
         self.namenode = Some(namenode);
+        // the client finds an idle connection dead only by using it
+        self.client.run(&["dfs", "-test", "-d", "/"]);
     }
 
     /// One more DataNode, not waited for.
@@ -113,11 +115,12 @@ pub fn cluster_site(work: &Path) -> Site {
     site.set("dfs.namenode.heartbeat.recheck-interval", 1000);
     site.set("dfs.namenode.redundancy.interval.seconds", 1);
     site.set("dfs.namenode.reconstruction.pending.timeout-sec", 10);
+    site.set("hadoop.user.group.static.mapping.overrides", "hdfs=supergroup;alice=staff;bob=staff,ops;carol=");
     site
 }
 
 /// The same for a client, which gives up at once when the NameNode is gone.
-fn client_site(cluster: &Site, work: &Path) -> Site {
+pub fn client_site(cluster: &Site, work: &Path) -> Site {
     let mut site = cluster.copy_to(work.join("client"));
     site.set("ipc.client.connect.max.retries", 0);
     site.set("fs.permissions.umask-mode", "022");

@@ -12,6 +12,16 @@ pub struct DataNode {
     site: Site,
 }
 
+/// A DataNode that was killed; its files are still there.
+pub struct DeadDataNode(Site);
+
+impl DeadDataNode {
+    /// The same DataNode again: same folder, same ports.
+    pub fn restart(self, hadoop: &Hadoop) -> DataNode {
+        DataNode::launch(hadoop, self.0)
+    }
+}
+
 impl DataNode {
     /// Starts DataNode `number` of a cluster whose clients use `cluster`; its files are below `work`/dn`number`.
     pub fn start(hadoop: &Hadoop, cluster: &Site, work: &Path, number: usize) -> Self {
@@ -24,13 +34,6 @@ impl DataNode {
         site.set("dfs.datanode.data.dir", format!("file://{}", folder.join("data").display()));
         // a NameNode that comes back is found at once
         site.set("ipc.client.connect.retry.interval", 100);
-        Self::launch(hadoop, site)
-    }
-
-    /// The same DataNode again after its death: same folder, same ports.
-    pub fn restart(self, hadoop: &Hadoop) -> Self {
-        let site = self.site.clone();
-        drop(self);
         Self::launch(hadoop, site)
     }
 
@@ -48,8 +51,9 @@ impl DataNode {
     }
 
     /// SIGKILL; the folder stays.
-    pub fn kill(self) {
+    pub fn kill(self) -> DeadDataNode {
         self.process.kill();
+        DeadDataNode(self.site)
     }
 
     pub fn process(&mut self) -> &mut Process {

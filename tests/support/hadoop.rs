@@ -28,6 +28,9 @@ const JVM: [&str; 5] = [
 const OPENED_PACKAGES: [&str; 7] =
     ["java.lang", "java.util", "java.util.concurrent", "java.net", "java.nio", "java.io", "sun.nio.ch"];
 
+/// The user that all servers and clients run as, whoever runs the tests; it owns the root and is the superuser.
+pub const SUPERUSER: &str = "hdfs";
+
 /// An installed Hadoop: jars, the tests' own driver beside them, and a class-data archive that halves JVM starts.
 pub struct Hadoop {
     folder: PathBuf,
@@ -160,9 +163,11 @@ impl Hadoop {
         java
     }
 
-    /// The folder of this installation, for what belongs beside it.
-    pub fn folder(&self) -> &Path {
-        &self.folder
+    /// `hdfs dfs` in a JVM of its own, for what is too big to be captured; its words are still to be added.
+    pub fn shell(&self, site: &Site) -> Command {
+        let mut java = self.java(site, "512m", "WARN");
+        java.arg("org.apache.hadoop.fs.FsShell");
+        java
     }
 
     fn bare_java(&self, class_path: &str, heap: &str, log: &str) -> Command {
@@ -172,7 +177,7 @@ impl Hadoop {
         java.arg(format!("-Dlog4j.configuration=file:{}", self.folder.join("log4j.properties").display()));
         java.arg(format!("-Dironroot.log.level={log}"));
         // an environment of the user's own Hadoop must not leak in
-        java.env_remove("HADOOP_CONF_DIR").env_remove("HADOOP_USER_NAME").env_remove("HADOOP_OPTS");
+        java.env_remove("HADOOP_CONF_DIR").env_remove("HADOOP_OPTS").env("HADOOP_USER_NAME", SUPERUSER);
         java.args(["-cp", class_path]);
         java
     }

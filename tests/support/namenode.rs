@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::Duration;
 
-use super::hadoop::{Hadoop, hadoop};
+use super::hadoop::{Hadoop, SUPERUSER, hadoop};
 use super::http::jmx;
 use super::process::{Process, tail};
 use super::site::Site;
@@ -51,7 +51,7 @@ pub fn command(kind: Kind, site: &Site) -> Command {
             command
         }
     };
-    command.env("HADOOP_CONF_DIR", site.folder()).env_remove("HADOOP_USER_NAME");
+    command.env("HADOOP_CONF_DIR", site.folder()).env("HADOOP_USER_NAME", SUPERUSER);
     // where a program keeps files of its own accord, they stay in the test's folder
     command.current_dir(site.folder());
     command

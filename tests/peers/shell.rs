@@ -1,0 +1,87 @@
+//! The shell commands of everyday, word for word: a transcript of them recorded with the Java NameNode.
+use std::path::Path;
+
+use crate::support::cluster::Cluster;
+use crate::support::cluster_turn;
+use crate::support::namenode::Kind;
+
+const TRANSCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/peers/shell.txt");
+
+/// Runs every command of `shell.txt` (`$ words`, or `$ user: words`) and compares exit status and both outputs with
+/// what stands below it. `IRONROOT_RECORD=1` with the Java NameNode writes the file anew instead.
+#[test]
+fn everyday_shell_transcript() {
+    let _turn = cluster_turn();
+    let kind = Kind::under_test();
+    let Some(cluster) = Cluster::start("shell", kind, 2, &[("dfs.replication", "2")]) else { return };
+    let local = cluster.work.join("local");
+    std::fs::create_dir_all(local.join("folder")).expect("local folder");
+    std::fs::write(local.join("hello"), "hello, world\n").expect("local file");
+    std::fs::write(local.join("lines"), (1..=40).map(|n| format!("{n:0>99}\n")).collect::<String>()).expect("local file");
+    std::fs::write(local.join("folder/blocks"), vec![b'x'; 2_500_000]).expect("local file");
+
+    let expected = std::fs::read_to_string(TRANSCRIPT).expect("the transcript");
+    let mut actual = String::new();
+    for line in expected.lines().filter(|line| line.starts_with('$') || line.starts_with('#') || line.is_empty()) {
+        actual += line;
+        actual.push('\n');
+        if let Some(command) = line.strip_prefix("$ ") {
+            actual += &run(&cluster, command);
+        }
+    }
+    if std::env::var_os("IRONROOT_RECORD").is_some() {
+        assert_eq!(kind, Kind::Java, "what is right is recorded with the Java NameNode");
+        std::fs::write(TRANSCRIPT, actual).expect("the transcript");
+        return;
+    }
+    assert!(expected == actual, "{}", first_difference(&expected, &actual));
+}
+
+/// What a command printed, in the form of the transcript.
+fn run(cluster: &Cluster, command: &str) -> String {
+    let (user, words) = command.split_once(": ").unwrap_or(("-", command));
+    let work = cluster.work.path().to_str().expect("UTF-8");
+    let words: Vec<String> = words.split(' ').map(|word| word.replace("@WORK@", work).replace("@SPACE@", " ")).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let output = cluster.client.run_as(user, &words);
+    let mut text = String::new();
+    for (mark, printed) in [("  ", &output.out), ("! ", &output.err)] {
+        // Java's stack traces are no part of an answer
+        for line in printed.lines().filter(|line| !line.starts_with("\tat ") && !(mark == "! " && line.is_empty())) {
+            text += &format!("{mark}{}\n", tidy(line, work, cluster.site.get("fs.defaultFS")));
+        }
+    }
+    if output.exit != 0 {
+        text += &format!("= {}\n", output.exit);
+    }
+    text
+}
+
+/// Takes out what differs from run to run: the work folder, the address, and times.
+fn tidy(line: &str, work: &str, address: &str) -> String {
+    let line = line.replace(work, "@WORK@").replace(address, "@HDFS@").replace(&address[7..], "@ADDRESS@");
+    let bytes = line.as_bytes();
+    let is_time = |at: usize| {
+        let form = b"0000-00-00 00:00";
+        bytes.len() >= at + form.len()
+            && form.iter().zip(&bytes[at..]).all(|(f, b)| if *f == b'0' { b.is_ascii_digit() } else { f == b })
+    };
+    match (0..bytes.len()).find(|&at| is_time(at)) {
+        Some(at) if !line[at..].starts_with("2020-") => format!("{}@TIME@{}", &line[..at], &line[at + 16..]),
+        _ => line,
+    }
+}
+
+fn first_difference(expected: &str, actual: &str) -> String {
+    let mut command = "";
+    for (left, right) in expected.lines().zip(actual.lines()) {
+        if left.starts_with("$ ") {
+            command = left;
+        }
+        if left != right {
+            return format!("{command}\nexpected: {left}\nactual:   {right}\n\nthe whole:\n{actual}");
+        }
+    }
+    let longer = if expected.len() > actual.len() { "more was expected" } else { "more came than expected" };
+    format!("{}: {longer}\n\nthe whole:\n{actual}", Path::new(TRANSCRIPT).display())
+}
