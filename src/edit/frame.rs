@@ -109,6 +109,20 @@ pub fn decode(bytes: &[u8], layout: LayoutVersion, max: usize) -> Result<Decoded
         Decoded::Fill => return Ok(Decoded::Fill),
         Decoded::NeedMore(count) => return Ok(Decoded::NeedMore(count)),
     };
+    record(bytes, layout, &hop).map(Decoded::Frame)
+}
+
+/// Decodes the record that [`hop`] has found at the start of `bytes`, without another look at the checksum.
+///
+/// # Errors
+/// The frame is not intact, or its body is no record.
+pub fn record<'a>(bytes: &'a [u8], layout: LayoutVersion, hop: &Hop) -> Result<Frame<'a>, DecodeError> {
+    if !layout.supports(Feature::EditlogLength) {
+        return match decode_unframed(bytes, layout, usize::MAX)? {
+            Decoded::Frame(frame) => Ok(frame),
+            _ => Err(DecodeError { offset: bytes.len(), reason: Reason::BodyTooShort }),
+        };
+    }
     let end = hop.length - 4;
     if !hop.intact {
         return Err(checksum_error(bytes, end));
@@ -118,7 +132,7 @@ pub fn decode(bytes: &[u8], layout: LayoutVersion, max: usize) -> Result<Decoded
     let mut fields = Fields::new(&bytes[..end], 13, layout);
     let record = body::decode(opcode, &mut fields)?;
     match fields.remaining() {
-        0 => Ok(Decoded::Frame(Frame { txid: hop.txid, record, length: hop.length })),
+        0 => Ok(Frame { txid: hop.txid, record, length: hop.length }),
         left => fields.fail(Reason::BodyTooLong(left)),
     }
 }

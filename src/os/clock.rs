@@ -6,6 +6,10 @@ use std::fmt::Debug;
 pub trait Clock: Send + Sync + Debug {
     /// Milliseconds since 1970-01-01 UTC; may jump either way.
     fn wall_ms(&self) -> i64;
-    /// Milliseconds since some point before the process started; never goes back.
-    fn monotonic_ms(&self) -> u64;
+    /// Microseconds since some point; never goes back.
+    fn monotonic_us(&self) -> u64;
+    /// Milliseconds since the same point.
+    fn monotonic_ms(&self) -> u64 {
+        self.monotonic_us() / 1_000
+    }
 }

@@ -172,8 +172,8 @@ impl Clock for RealClock {
     fn wall_ms(&self) -> i64 {
         SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |age| age.as_millis() as i64)
     }
-    fn monotonic_ms(&self) -> u64 {
-        self.0.elapsed().as_millis() as u64
+    fn monotonic_us(&self) -> u64 {
+        self.0.elapsed().as_micros() as u64
     }
 }
 

@@ -27,7 +27,7 @@ impl SimClock {
     /// Moves both clocks forward.
     pub fn advance(&self, ms: u64) {
         self.wall.fetch_add(ms as i64, Ordering::Relaxed);
-        self.monotonic.fetch_add(ms, Ordering::Relaxed);
+        self.monotonic.fetch_add(ms * 1_000, Ordering::Relaxed);
     }
     /// Sets the wall clock, as an administrator may.
     pub fn set_wall(&self, ms: i64) {
@@ -39,7 +39,7 @@ impl Clock for SimClock {
     fn wall_ms(&self) -> i64 {
         self.wall.load(Ordering::Relaxed)
     }
-    fn monotonic_ms(&self) -> u64 {
+    fn monotonic_us(&self) -> u64 {
         self.monotonic.load(Ordering::Relaxed)
     }
 }

@@ -1,0 +1,96 @@
+//! The flush thread: takes what has gathered, has the set make it durable, moves the watermark.
+
+use super::set::JournalSet;
+use super::{Flushed, Shared};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use vocab::Txid;
+
+/// Bytes of records for which nobody waits that are flushed without waiting longer.
+const LAZY_BYTES: usize = 256 << 10;
+
+/// What the thread owns.
+#[derive(Debug)]
+pub(super) struct Flush {
+    pub shared: Arc<Shared>,
+    pub set: JournalSet,
+    /// Directories (`current`) that get a `seen_txid` at each segment start.
+    pub seen: Vec<PathBuf>,
+    pub lazy_delay: Duration,
+}
+
+impl Flush {
+    /// Runs until the journal is closed, given up, or has failed.
+    pub fn run(mut self) {
+        while let Some(batch) = self.next() {
+            let batch = Arc::new(batch);
+            let began = self.shared.os.clock.monotonic_us();
+            let result = self.set.commit(&batch, &*self.shared.observer);
+            *self.shared.members.lock() = self.set.status();
+            if let Err(reason) = result {
+                self.fail(&reason);
+                return;
+            }
+            let micros = self.shared.os.clock.monotonic_us() - began;
+            self.shared.watermark.advance(batch.last);
+            self.shared.observer.flushed(Flushed {
+                records: batch.records,
+                bytes: batch.bytes(),
+                micros,
+                durable: batch.last,
+            });
+            if let Some(first) = batch.started() {
+                self.write_seen(first);
+            }
+        }
+    }
+
+    /// Waits for the next batch; `None` when the journal ends.
+    fn next(&self) -> Option<super::buffer::Batch> {
+        let mut lane = self.shared.lane.lock();
+        let mut lazy_until: Option<Instant> = None;
+        loop {
+            let (buffer, empty) = (&lane.buffer, lane.buffer.is_empty());
+            let due = buffer.awaited > buffer.taken || buffer.bytes() >= LAZY_BYTES;
+            let lazy_due = lazy_until.is_some_and(|until| Instant::now() >= until);
+            if due || !empty && (lazy_due || lane.closed) {
+                return Some(lane.buffer.take());
+            }
+            if lane.closed {
+                return None;
+            }
+            if empty {
+                self.shared.wake.wait(&mut lane);
+            } else {
+                let until = *lazy_until.get_or_insert_with(|| Instant::now() + self.lazy_delay);
+                self.shared.wake.wait_until(&mut lane, until);
+            }
+        }
+    }
+
+    fn fail(&self, reason: &str) {
+        let mut lane = self.shared.lane.lock();
+        lane.failed = true;
+        let durable = self.shared.watermark.durable().0;
+        let waiting = lane.buffer.last().0 - durable;
+        drop(lane);
+        let text = format!(
+            "Could not sync enough journals to persistent storage due to {reason}. Unsynced transactions: {waiting}"
+        );
+        let failed = self.shared.watermark.fail(&text);
+        self.shared.observer.failed(&failed);
+    }
+
+    /// A lower bound only, so it comes after the segment's first record is durable, and a failure costs that directory, nothing else.
+    fn write_seen(&mut self, first: Txid) {
+        let shared = &self.shared;
+        self.seen.retain(|current| match crate::seen::write(&*shared.os.disk, current, first) {
+            Ok(()) => true,
+            Err(error) => {
+                shared.observer.seen_txid_failed(current, &error);
+                false
+            }
+        });
+    }
+}

@@ -1,0 +1,283 @@
+//! Purpose: the edit log: records are appended in memory, made durable in batches by several journals at once, and read back.
+//! Called by: engine (append, roll, watermark), ha (tailing), the binary's node assembly (open, recovery), storage::replay.
+//! Calls: edit (codec), os (files).
+//! Never: does I/O in append or roll; retries a failed journal in place; knows what a record means.
+//! Invariants: transaction ids are assigned in the order of append and reach every journal in that order; the watermark covers a transaction
+//! only when every journal in use holds it and all before it durably; after a failure it never moves again.
+
+mod buffer;
+mod flush;
+pub mod local;
+pub mod reader;
+mod segment;
+mod set;
+mod watermark;
+
+pub use buffer::{Batch, Piece};
+pub use segment::LocalJournal;
+pub use set::{MemberStatus, Membership, Target};
+pub use watermark::{JournalFailed, Wait, Watermark};
+
+use buffer::Buffer;
+use edit::Record;
+use flush::Flush;
+use os::Os;
+use parking_lot::{Condvar, Mutex};
+use set::JournalSet;
+use std::fmt::Debug;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use vocab::{LayoutVersion, Txid};
+
+/// What was made durable by one flush.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Flushed {
+    /// Records of the batch.
+    pub records: u64,
+    /// Their bytes.
+    pub bytes: usize,
+    /// How long writing and syncing took.
+    pub micros: u64,
+    /// The watermark now.
+    pub durable: Txid,
+}
+
+/// Who is told what happens to the journals. Called on the flush thread; must not wait for a transaction.
+pub trait Observer: Send + Sync + Debug {
+    /// A journal failed and is left out from now on.
+    fn dropped(&self, label: &str, error: &io::Error);
+    /// A journal that was left out is in use again.
+    fn restored(&self, label: &str);
+    /// Too few journals are left. Nothing more will become durable: the process must end.
+    fn failed(&self, failure: &JournalFailed);
+    /// A batch is durable.
+    fn flushed(&self, _flushed: Flushed) {}
+    /// `seen_txid` could not be written under `current`; it is not tried again there.
+    fn seen_txid_failed(&self, _current: &Path, _error: &io::Error) {}
+}
+
+/// How a journal is kept.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Layout of headers and records.
+    pub layout: LayoutVersion,
+    /// How many journals that are not required must work (`dfs.namenode.edits.dir.minimum`).
+    pub minimum: usize,
+    /// Whether a dropped journal is tried again at the next segment (`dfs.namenode.name.dir.restore`).
+    pub restore: bool,
+    /// The longest time that records for which nobody waits stay in memory.
+    pub lazy_delay: Duration,
+    /// Directories (`current`) in which `seen_txid` is written at each segment start: all storage directories.
+    pub seen: Vec<PathBuf>,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            layout: LayoutVersion::CURRENT,
+            minimum: 1,
+            restore: false,
+            lazy_delay: Duration::from_millis(200),
+            seen: Vec::new(),
+        }
+    }
+}
+
+/// Bytes by which open segments grow in Hadoop.
+pub const PREALLOCATION: usize = 1 << 20;
+
+/// An open edit log. Dropping it without [`Journal::close`] leaves an open segment, as a crash does.
+#[derive(Debug)]
+pub struct Journal {
+    shared: Arc<Shared>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    lane: Mutex<Lane>,
+    wake: Condvar,
+    /// The last transaction that somebody may wait for.
+    last: AtomicU64,
+    watermark: Watermark,
+    members: Mutex<Vec<MemberStatus>>,
+    observer: Arc<dyn Observer>,
+    os: Os,
+}
+
+#[derive(Debug)]
+struct Lane {
+    buffer: Buffer,
+    closed: bool,
+    failed: bool,
+    /// Transactions assigned after the end: they exist as numbers only.
+    beyond: u64,
+}
+
+impl Lane {
+    fn ended(&self) -> bool {
+        self.closed || self.failed
+    }
+    /// A number for a record that will never be durable; whoever waits for it learns that from the watermark.
+    fn number_beyond(&mut self) -> Txid {
+        self.beyond += 1;
+        Txid(self.buffer.last().0 + self.beyond)
+    }
+}
+
+impl Journal {
+    /// Opens a log whose first segment begins at `next` (at least 1) in every journal; returns when its first record is durable.
+    ///
+    /// # Errors
+    /// Too few journals could begin a segment. The observer has been told too.
+    pub fn open(
+        members: Vec<Membership>,
+        next: Txid,
+        options: Options,
+        os: &Os,
+        observer: Arc<dyn Observer>,
+    ) -> Result<Journal, JournalFailed> {
+        let before = Txid(next.0.saturating_sub(1));
+        let unable = |error: io::Error| JournalFailed { reason: error.to_string().into(), durable: before };
+        let set = JournalSet::new(members, options.minimum, options.restore).map_err(unable)?;
+        let buffer = Buffer::new(before.next(), options.layout);
+        let shared = Arc::new(Shared {
+            lane: Mutex::new(Lane { buffer, closed: false, failed: false, beyond: 0 }),
+            wake: Condvar::new(),
+            last: AtomicU64::new(next.0),
+            watermark: Watermark::at(before),
+            members: Mutex::new(set.status()),
+            observer,
+            os: os.clone(),
+        });
+        let flush = Flush { shared: shared.clone(), set, seen: options.seen, lazy_delay: options.lazy_delay };
+        let thread =
+            std::thread::Builder::new().name("journal-flush".to_owned()).spawn(|| flush.run()).map_err(unable)?;
+        let journal = Journal { shared, thread: Mutex::new(Some(thread)) };
+        journal.watermark().wait_blocking(next)?;
+        Ok(journal)
+    }
+
+    /// Appends a record: assigns its transaction id and puts it into the buffer. No I/O.
+    ///
+    /// # Panics
+    /// If the record does not exist in the layout in effect.
+    pub fn append(&self, record: &Record<'_>) -> Txid {
+        let mut lane = self.shared.lane.lock();
+        if lane.ended() {
+            return self.beyond(&mut lane);
+        }
+        let txid = lane.buffer.append(record);
+        lane.buffer.awaited = txid;
+        self.appended(&lane);
+        txid
+    }
+
+    /// Appends a record for which nobody waits (access times): it becomes durable with the next flush, or after a while.
+    ///
+    /// # Panics
+    /// As [`Journal::append`].
+    pub fn append_lazy(&self, record: &Record<'_>) -> Txid {
+        let mut lane = self.shared.lane.lock();
+        if lane.ended() {
+            return lane.number_beyond();
+        }
+        let txid = lane.buffer.append(record);
+        self.appended(&lane);
+        txid
+    }
+
+    fn appended(&self, lane: &Lane) {
+        self.shared.last.store(lane.buffer.awaited.0, Ordering::Release);
+        self.shared.wake.notify_one();
+    }
+    fn beyond(&self, lane: &mut Lane) -> Txid {
+        let txid = lane.number_beyond();
+        self.shared.last.store(txid.0, Ordering::Release);
+        txid
+    }
+
+    /// Ends the open segment and begins the next; returns the first transaction of the new one. No I/O: end, boundary and start are items of
+    /// the buffer in their order.
+    pub fn roll(&self) -> Txid {
+        let mut lane = self.shared.lane.lock();
+        if lane.ended() {
+            return self.beyond(&mut lane);
+        }
+        let first = lane.buffer.roll();
+        self.appended(&lane);
+        first
+    }
+
+    /// Sets the layout of the segments to come, from the next roll on.
+    pub fn set_layout(&self, layout: LayoutVersion) {
+        self.shared.lane.lock().buffer.next_layout = layout;
+    }
+
+    /// The highest transaction assigned, but for lazy ones: what an answer decided now rests on.
+    pub fn last(&self) -> Txid {
+        Txid(self.shared.last.load(Ordering::Acquire))
+    }
+
+    /// The highest transaction assigned, lazy ones included.
+    pub fn last_assigned(&self) -> Txid {
+        self.shared.lane.lock().buffer.last()
+    }
+
+    /// First transaction of the open segment.
+    pub fn segment(&self) -> Txid {
+        self.shared.lane.lock().buffer.segment()
+    }
+
+    /// How far the log is durable.
+    pub fn watermark(&self) -> &Watermark {
+        &self.shared.watermark
+    }
+
+    /// The journals and whether they work.
+    pub fn members(&self) -> Vec<MemberStatus> {
+        self.shared.members.lock().clone()
+    }
+
+    /// Ends the segment in order and stops. Records appended afterwards are never durable.
+    ///
+    /// # Errors
+    /// The journals failed, now or before.
+    pub fn close(&self) -> Result<(), JournalFailed> {
+        let last = {
+            let mut lane = self.shared.lane.lock();
+            if !lane.ended() {
+                lane.buffer.end();
+                self.appended(&lane);
+            }
+            lane.closed = true;
+            self.shared.wake.notify_one();
+            lane.buffer.awaited
+        };
+        self.join();
+        self.shared.watermark.wait_blocking(last)?;
+        self.shared.watermark.fail("the journal is closed");
+        Ok(())
+    }
+
+    fn join(&self) {
+        if let Some(thread) = self.thread.lock().take() {
+            _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Journal {
+    fn drop(&mut self) {
+        {
+            let mut lane = self.shared.lane.lock();
+            lane.closed = true;
+            self.shared.wake.notify_one();
+        }
+        self.join();
+    }
+}

@@ -1,0 +1,144 @@
+//! Replay: the records of chosen segments, in order, to whoever applies them.
+
+use crate::StorageError;
+use crate::journal::local::{Segment, SegmentCopy};
+use crate::journal::reader::{ReadError, SegmentReader};
+use edit::Record;
+use os::disk::Disk;
+use vocab::Txid;
+
+/// How far a replay is, for bars and rates.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Progress {
+    /// Records applied so far.
+    pub records: u64,
+    /// The last one.
+    pub txid: Txid,
+    /// The last transaction of all segments.
+    pub last: Txid,
+}
+
+/// Records between two calls of the progress callback.
+const PROGRESS_RECORDS: u64 = 10_000;
+
+/// Why a replay ended early.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplayError<E> {
+    /// The log cannot be read.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    /// The record does not fit the state.
+    #[error("transaction {txid} at offset {offset} of {path}: {error}")]
+    Apply {
+        /// The record.
+        txid: Txid,
+        /// Its offset.
+        offset: u64,
+        /// Its file.
+        path: String,
+        /// What the callback said.
+        error: E,
+    },
+}
+
+/// Reads the segments from transaction `from` on and hands every record to `apply`, which must not keep it. Where a copy of a segment cannot be
+/// read on, another one takes over. `max` is the largest record allowed. Returns the last transaction applied (`from` - 1 if there is none).
+///
+/// # Errors
+/// A gap, a repetition or damage that no copy makes good; or what `apply` says. What was applied before stays so.
+pub fn replay<E>(
+    disk: &dyn Disk,
+    segments: &[Segment],
+    from: Txid,
+    max: usize,
+    progress: &mut dyn FnMut(Progress),
+    apply: &mut dyn FnMut(Txid, Record<'_>) -> Result<(), E>,
+) -> Result<Txid, ReplayError<E>> {
+    let last = segments.iter().map(|segment| segment.last).max().unwrap_or_default();
+    let mut run = Run { disk, max, expected: from, seen: Progress { last, ..Progress::default() }, progress, apply };
+    for segment in segments {
+        run.segment(segment)?;
+        (run.progress)(run.seen);
+    }
+    Ok(Txid(run.expected.0.saturating_sub(1)))
+}
+
+struct Run<'r, E> {
+    disk: &'r dyn Disk,
+    max: usize,
+    expected: Txid,
+    seen: Progress,
+    progress: &'r mut dyn FnMut(Progress),
+    apply: &'r mut dyn FnMut(Txid, Record<'_>) -> Result<(), E>,
+}
+
+impl<E> Run<'_, E> {
+    fn segment(&mut self, segment: &Segment) -> Result<(), ReplayError<E>> {
+        let mut failure = None;
+        for copy in &segment.copies {
+            match self.copy(copy) {
+                Ok(()) if self.expected > segment.last => return Ok(()),
+                // A copy that ends earlier than another promised cannot make good what that one lost.
+                Ok(()) => {}
+                Err(ReplayError::Storage(error)) => failure = Some(error),
+                Err(error) => return Err(error),
+            }
+        }
+        failure.map_or(Ok(()), |error| Err(error.into()))
+    }
+
+    /// Applies a copy from the expected transaction up to its last.
+    fn copy(&mut self, copy: &SegmentCopy) -> Result<(), ReplayError<E>> {
+        let mut reader = match SegmentReader::open(self.disk, &copy.path, self.max) {
+            Ok(reader) => reader,
+            Err(error) => return Err(self.unreadable(copy, 0, &error.to_string()).into()),
+        };
+        let mut catching_up = true;
+        while self.expected <= copy.last {
+            let offset = reader.offset();
+            let frame = match reader.next() {
+                Ok(Some(frame)) => frame,
+                Ok(None) => {
+                    let reason = format!(
+                        "got premature end-of-file at txid {}; expected file to go up to {}",
+                        self.expected.0.saturating_sub(1),
+                        copy.last
+                    );
+                    return Err(self.unreadable(copy, offset, &reason).into());
+                }
+                Err(
+                    error @ (ReadError::Io(_) | ReadError::Header(_) | ReadError::Record(_) | ReadError::Truncated),
+                ) => {
+                    return Err(self.unreadable(copy, offset, &error.to_string()).into());
+                }
+            };
+            let (got, expected, path) = (frame.txid, self.expected, || copy.path.clone());
+            match got.cmp(&expected) {
+                std::cmp::Ordering::Less if catching_up => continue,
+                std::cmp::Ordering::Less => return Err(StorageError::OutOfOrder { path: path(), expected, got }.into()),
+                std::cmp::Ordering::Greater => {
+                    return Err(StorageError::GapInside { path: path(), expected, got }.into());
+                }
+                std::cmp::Ordering::Equal => {}
+            }
+            catching_up = false;
+            (self.apply)(got, frame.record).map_err(|error| ReplayError::Apply {
+                txid: got,
+                offset,
+                path: copy.path.display().to_string(),
+                error,
+            })?;
+            self.expected = got.next();
+            self.seen.records += 1;
+            self.seen.txid = got;
+            if self.seen.records.is_multiple_of(PROGRESS_RECORDS) {
+                (self.progress)(self.seen);
+            }
+        }
+        Ok(())
+    }
+
+    fn unreadable(&self, copy: &SegmentCopy, offset: u64, reason: &str) -> StorageError {
+        StorageError::Replay { path: copy.path.clone(), offset, expected: self.expected, reason: reason.to_owned() }
+    }
+}
