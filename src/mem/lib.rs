@@ -7,6 +7,8 @@
 
 pub mod arena;
 pub mod bytes;
+#[cfg(not(miri))]
+mod chunk;
 pub mod counting;
 pub mod index;
 pub mod intern;

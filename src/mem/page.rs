@@ -23,15 +23,30 @@ pub struct Page(pub [u8; PAGE_BYTES]);
 
 #[derive(Clone, Copy, Zeroable)]
 #[repr(C, align(2097152))]
-struct ChunkPages([Page; CHUNK_PAGES]);
+pub(crate) struct ChunkPages(pub(crate) [Page; CHUNK_PAGES]);
 
 const _: () = assert!(size_of::<Page>() == PAGE_BYTES && size_of::<ChunkPages>() == CHUNK_PAGES * PAGE_BYTES);
+
+#[cfg(not(miri))]
+type WholeChunk = crate::chunk::MappedChunk;
+/// The interpreter that checks for undefined behaviour knows no mappings.
+#[cfg(miri)]
+type WholeChunk = Box<ChunkPages>;
+
+#[cfg(not(miri))]
+fn whole_chunk() -> WholeChunk {
+    WholeChunk::new()
+}
+#[cfg(miri)]
+fn whole_chunk() -> WholeChunk {
+    bytemuck::zeroed_box()
+}
 
 enum Chunk {
     /// Pages of their own, grown one by one.
     Loose(Vec<Box<Page>>),
     /// One aligned allocation.
-    Whole(Box<ChunkPages>),
+    Whole(WholeChunk),
 }
 
 /// A growing set of pages, numbered from 0.
@@ -63,7 +78,7 @@ impl Pages {
         self.stamps.reserve(pages.saturating_sub(self.stamps.len()));
         while pages > CHUNK_PAGES && self.chunks.len() * CHUNK_PAGES < pages {
             // A set known to become large has no loose pages at all.
-            self.chunks.push(Chunk::Whole(bytemuck::zeroed_box()));
+            self.chunks.push(Chunk::Whole(whole_chunk()));
         }
     }
 
@@ -71,7 +86,7 @@ impl Pages {
     pub fn add(&mut self) -> u32 {
         let number = self.stamps.len();
         if number / CHUNK_PAGES == self.chunks.len() {
-            self.chunks.push(if number == 0 { Chunk::Loose(Vec::new()) } else { Chunk::Whole(bytemuck::zeroed_box()) });
+            self.chunks.push(if number == 0 { Chunk::Loose(Vec::new()) } else { Chunk::Whole(whole_chunk()) });
         }
         if let Chunk::Loose(pages) = &mut self.chunks[number / CHUNK_PAGES]
             && pages.len() == number % CHUNK_PAGES

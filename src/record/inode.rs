@@ -43,7 +43,7 @@ impl Features {
     pub const SYMLINK_TARGET: Features = Features(1 << 9);
     /// Lies in the tree of some snapshot only.
     pub const SNAPSHOT_ONLY: Features = Features(1 << 10);
-    /// Ten bits and more are free for the namespace: 11 to 15.
+    /// Bits from here to 15 are free for the namespace.
     pub const FREE_FROM_BIT: u32 = 11;
 
     /// Whether all of `other` is in `self`.

@@ -1,0 +1,108 @@
+//! Memory for one chunk straight from the kernel: aligned to its size, zero until touched, never copied by an allocator.
+
+#![allow(unsafe_code)] // mapping memory, and reading what is mapped
+
+use super::page::ChunkPages;
+use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
+use std::ffi::c_void;
+use std::ops::{Deref, DerefMut};
+use std::ptr::NonNull;
+
+/// Bytes of a chunk: what one huge page covers.
+const CHUNK_BYTES: usize = size_of::<ChunkPages>();
+
+/// Owner of a mapped chunk.
+pub(crate) struct MappedChunk {
+    pages: NonNull<ChunkPages>,
+}
+
+// SAFETY: a chunk owns its mapping as a box owns its allocation; it is plain bytes, without ties to a thread.
+unsafe impl Send for MappedChunk {}
+// SAFETY: shared references to a chunk only read.
+unsafe impl Sync for MappedChunk {}
+
+fn map(bytes: usize) -> *mut c_void {
+    let protection = ProtFlags::READ | ProtFlags::WRITE;
+    // SAFETY: a new anonymous mapping at an address of the kernel's choice touches no memory that exists.
+    match unsafe { mmap_anonymous(std::ptr::null_mut(), bytes, protection, MapFlags::PRIVATE) } {
+        Ok(base) => base,
+        Err(_) => std::alloc::handle_alloc_error(std::alloc::Layout::new::<ChunkPages>()),
+    }
+}
+/// # Safety
+/// The range must be mapped by [`map`], and nothing may refer to it any more.
+unsafe fn unmap(base: *mut c_void, bytes: usize) {
+    if bytes > 0 {
+        // SAFETY: the caller's promise. Unmapping what is mapped fails only where the kernel is out of areas; the range then stays, unused.
+        let _ = unsafe { munmap(base, bytes) };
+    }
+}
+
+impl MappedChunk {
+    /// A chunk of zeros. Out of memory ends the process, as it does for every allocation.
+    pub(crate) fn new() -> MappedChunk {
+        // Kernels from 6.7 on align mappings of this size by themselves.
+        let mut base = map(CHUNK_BYTES);
+        if !base.cast::<ChunkPages>().is_aligned() {
+            // SAFETY: the mapping just made, which nothing refers to.
+            unsafe { unmap(base, CHUNK_BYTES) };
+            base = MappedChunk::map_aligned();
+        }
+        MappedChunk { pages: NonNull::new(base.cast()).expect("a mapping is never at 0") }
+    }
+    /// The last aligned chunk of a mapping twice as large; the last, since mappings grow downwards and neighbours become one area.
+    fn map_aligned() -> *mut c_void {
+        let wide = map(2 * CHUNK_BYTES);
+        let below = wide.align_offset(CHUNK_BYTES);
+        let below = if below == 0 { CHUNK_BYTES } else { below };
+        // SAFETY: `below` is at most a chunk, which is within the mapping of two; the parts given back are those around the chunk kept.
+        unsafe {
+            let base = wide.byte_add(below);
+            unmap(wide, below);
+            unmap(base.byte_add(CHUNK_BYTES), CHUNK_BYTES - below);
+            base
+        }
+    }
+}
+
+impl Deref for MappedChunk {
+    type Target = ChunkPages;
+    #[inline]
+    fn deref(&self) -> &ChunkPages {
+        // SAFETY: mapped and aligned since `new`, until dropped; any bytes (zeros at first) are a valid value.
+        unsafe { self.pages.as_ref() }
+    }
+}
+impl DerefMut for MappedChunk {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut ChunkPages {
+        // SAFETY: as above; the owner is borrowed exclusively, and nothing else refers to the mapping.
+        unsafe { self.pages.as_mut() }
+    }
+}
+impl Drop for MappedChunk {
+    fn drop(&mut self) {
+        // SAFETY: the chunk's own mapping; its owner is going away.
+        unsafe { unmap(self.pages.as_ptr().cast(), CHUNK_BYTES) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn aligned_zero_and_one_area() {
+        let base = MappedChunk::map_aligned();
+        assert!(base.cast::<ChunkPages>().is_aligned());
+        // SAFETY: mapped above, not used.
+        unsafe { unmap(base, CHUNK_BYTES) };
+        let mut chunks: Vec<MappedChunk> = (0..8).map(|_| MappedChunk::new()).collect();
+        for (n, chunk) in (1u8..).zip(&mut chunks) {
+            assert!(std::ptr::from_ref(&**chunk).is_aligned());
+            assert!(chunk.0[31].0.iter().all(|b| *b == 0));
+            chunk.0[31].0[65_535] = n;
+        }
+        assert!((1u8..).zip(&chunks).all(|(n, chunk)| chunk.0[31].0[65_535] == n));
+    }
+}
