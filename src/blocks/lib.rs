@@ -41,3 +41,6 @@ pub use stats::{KindStats, ReportKind, Stats};
 pub use table::{Blocks, Counters};
 pub use topology::{DEFAULT_RACK, Topology, distance};
 pub use volume::{Volume, VolumeId, VolumeReport, VolumeState};
+
+#[cfg(test)]
+mod tests;

@@ -43,9 +43,8 @@ pub struct Blocks {
     /// Whether the queues have been filled since the start-up safe mode ended.
     pub(crate) queues_ready: bool,
     pub(crate) scan: Option<crate::redundancy::Scan>,
-    /// Blocks under construction or committed, detached ones not counted: totals are of complete blocks.
+    /// Blocks under construction, in recovery or committed: the totals of safe mode are of complete ones.
     pub(crate) open_blocks: u64,
-    /// Detached blocks that the store still holds.
     pub(crate) counters: Counters,
     /// Last stamp handed out, as `state` told: reports of later ones are from the future.
     pub(crate) last_stamp: GenerationStamp,
@@ -103,15 +102,15 @@ impl Blocks {
         self.clock = self.clock.max(now.monotonic);
     }
 
-    /// Begins to serve as the active: safe mode opens with the store's blocks as its total. Once, after the state is loaded.
-    pub fn start(&mut self, store: &Store, last_stamp: GenerationStamp, now: Now) {
+    /// Begins to serve as the active: safe mode opens with the store's complete blocks as its total. Once, after the state is loaded.
+    /// `open_blocks` is the number of blocks of open files that are not complete.
+    pub fn start(&mut self, store: &Store, open_blocks: u64, last_stamp: GenerationStamp, now: Now) {
         self.tick_clock(now);
         self.started = now.monotonic;
         self.active = true;
         self.last_stamp = last_stamp;
-        let open = store.blocks().filter(|b| store.block(*b).state != BlockState::Complete).count() as u64;
-        self.open_blocks = open;
-        let total = store.block_count() - open;
+        self.open_blocks = open_blocks;
+        let total = store.block_count().saturating_sub(open_blocks);
         self.safe_mode.activate(&self.settings, total, now);
         self.safe_mode_check(store, now);
     }

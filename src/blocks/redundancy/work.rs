@@ -87,8 +87,8 @@ impl Blocks {
         go
     }
 
-    /// The last guard before a deletion is ordered: a replica of a live block, of its present stamp, goes only if it is marked excess, or
-    /// was forgotten as corrupt.
+    /// The last guard before a deletion is ordered: a replica of a live block, of its present stamp, goes only if it is marked excess and
+    /// the others are as many as wanted, or if it was forgotten as corrupt.
     fn must_stay(&self, store: &Store, node: NodeNumber, block: &vocab::Block) -> bool {
         let Some(b) = store.find_block(block.id) else { return false };
         let info = store.block(b);
@@ -96,10 +96,7 @@ impl Blocks {
             return false;
         }
         match self.replica_on(store, b, node).and_then(|r| self.standing(r)) {
-            Some((Standing::Excess, ..)) => {
-                self.count(store, b).live
-                    < u32::from(info.replication.max(1)).min(u32::from(self.settings.replication_min))
-            }
+            Some((Standing::Excess, ..)) => self.count(store, b).live < u32::from(info.replication.max(1)),
             Some((Standing::Corrupt, ..)) | None => false,
             Some(_) => true,
         }

@@ -120,11 +120,22 @@ impl Blocks {
             if self.take_reported(store, storage, node, &r, first, None) {
                 let id = store.find_block(r.block.id).map_or(r.block.id, |b| store.block(b).block.id);
                 report.seen.push(id.0);
+                self.repeat_lost_order(store, storage, node, &r);
             } else {
                 report.unknown += 1;
             }
         }
         true
+    }
+
+    /// An excess replica that is still there although its deletion is not queued: the order was lost with a restart of the DataNode.
+    fn repeat_lost_order(&mut self, store: &Store, storage: StorageNumber, node: NodeNumber, r: &Reported) {
+        if !self.excess.contains(node, r.block.id) || self.invalidation.contains(node, &r.block) {
+            return;
+        }
+        if store.find_block(r.block.id).is_some_and(|b| store.replicas(b).iter().any(|x| x.storage == storage)) {
+            self.invalidate(node, r.block);
+        }
     }
 
     /// After the last replica: takes away up to `budget` replicas that the report should have named. Whether it has to be called again.

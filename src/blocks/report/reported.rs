@@ -87,6 +87,9 @@ impl Blocks {
             let present = store.replicas(b).into_iter().find(|x| x.storage == storage);
             if present.is_none_or(|x| x.flags.contains(ReplicaFlags::CORRUPT)) {
                 self.add_stored(store, b, storage, hint);
+            } else if first && self.populating_queues() {
+                // the node was dead or away: its replica did not count and does again
+                self.review(store, b);
             }
         }
         true

@@ -206,10 +206,11 @@ impl Blocks {
 
     /// An open block's replica was reported: remember where and in which state; once finalized it counts.
     pub(crate) fn report_open(&mut self, store: &mut Store, b: BlockHandle, storage: StorageNumber, r: &Reported) {
-        let id = store.block(b).block.id;
+        let block = store.block(b).block;
         let node = self.node_of(storage);
         let registry = &self.registry;
-        let Some(c) = self.construction.get_mut(&id) else { return };
+        // after a restart nothing is expected anywhere until it is reported
+        let c = self.construction.entry(block.id).or_insert_with(|| crate::Construction::new(block));
         match c.expected.iter_mut().find(|e| e.storage == storage) {
             Some(e) => {
                 e.stamp = r.block.stamp;

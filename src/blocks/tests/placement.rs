@@ -1,0 +1,145 @@
+use super::*;
+
+fn racks(w: &World, placement: &Placement) -> Vec<String> {
+    placement.targets.iter().map(|t| w.blocks.node(t.node).expect("there").location.to_string()).collect()
+}
+
+fn request(n: usize) -> TargetRequest<'static> {
+    TargetRequest { replicas: n, block_size: 128 << 20, new_block: true, ..TargetRequest::default() }
+}
+
+fn two_racks() -> World {
+    let mut w = World::new(Settings::default());
+    for n in 1..=3 {
+        w.node_on(n, "/a");
+    }
+    for n in 4..=6 {
+        w.node_on(n, "/b");
+    }
+    w
+}
+
+#[test]
+fn local_node_then_two_on_another_rack() {
+    let w = two_racks();
+    for _ in 0..50 {
+        let r = TargetRequest { writer: Some(w.number(2)), ..request(3) };
+        let p = w.blocks.choose_targets(&r, w.now.monotonic);
+        assert_eq!(p.targets[0].node, w.number(2));
+        assert_eq!(racks(&w, &p), ["/a", "/b", "/b"]);
+    }
+}
+
+#[test]
+fn never_all_on_one_rack() {
+    let w = two_racks();
+    for _ in 0..50 {
+        let p = w.blocks.choose_targets(&request(3), w.now.monotonic);
+        let mut r = racks(&w, &p);
+        assert_eq!(r.len(), 3);
+        r.sort();
+        r.dedup();
+        assert_eq!(r.len(), 2);
+    }
+    let p = w.blocks.choose_targets(&request(6), w.now.monotonic);
+    assert_eq!(p.targets.len(), 6);
+    assert_eq!(w.blocks.choose_targets(&request(9), w.now.monotonic).targets.len(), 6, "as many as there are");
+}
+
+#[test]
+fn no_local_write_falls_back() {
+    let mut w = World::new(Settings::default());
+    let one = w.node(1);
+    let two = w.node(2);
+    let r = TargetRequest { writer: Some(one), no_local_write: true, ..request(1) };
+    assert_eq!(w.blocks.choose_targets(&r, w.now.monotonic).targets[0].node, two);
+    let r = TargetRequest { replicas: 2, ..r };
+    assert_eq!(w.blocks.choose_targets(&r, w.now.monotonic).targets.len(), 2);
+}
+
+#[test]
+fn excluded_and_favoured() {
+    let mut w = World::new(Settings::default());
+    let nodes: Vec<_> = (1..=4).map(|n| w.node(n)).collect();
+    for _ in 0..20 {
+        let r = TargetRequest { excluded: &nodes[..2], favored: &nodes[3..], ..request(2) };
+        let p = w.blocks.choose_targets(&r, w.now.monotonic);
+        let mut chosen: Vec<_> = p.targets.iter().map(|t| t.node).collect();
+        chosen.sort_unstable();
+        assert_eq!(chosen, nodes[2..]);
+    }
+    let r = TargetRequest { excluded: &nodes, ..request(1) };
+    let p = w.blocks.choose_targets(&r, w.now.monotonic);
+    assert_eq!((p.targets.len(), p.excluded), (0, 4));
+}
+
+/// T29: a policy whose medium nobody has: none for COLD, the fallback for ALL_SSD.
+#[test]
+fn a_policy_whose_storage_type_nobody_has_no_required_storage_type() {
+    let mut w = World::new(Settings::default());
+    w.node(1);
+    let cold = TargetRequest { storage_policy: 2, ..request(1) };
+    let p = w.blocks.choose_targets(&cold, w.now.monotonic);
+    assert_eq!((p.targets.len(), p.excluded), (0, 0));
+    let ssd = TargetRequest { storage_policy: 12, ..request(1) };
+    assert_eq!(w.blocks.choose_targets(&ssd, w.now.monotonic).targets[0].kind, StorageKind::Disk);
+}
+
+#[test]
+fn full_and_busy_nodes_are_no_targets() {
+    let mut w = World::new(Settings::default());
+    let nodes: Vec<_> = (1..=3).map(|n| w.node(n)).collect();
+    let full = TargetRequest { block_size: 91 * GIB, ..request(1) };
+    assert_eq!(w.blocks.choose_targets(&full, w.now.monotonic).targets.len(), 0);
+    let id = w.registration(1).id;
+    let beat = Heartbeat { xceivers: 100, ..w.figures(1) };
+    w.blocks.heartbeat(&mut w.store, &id, &beat, w.now).expect("heartbeat");
+    for _ in 0..20 {
+        assert_ne!(w.blocks.choose_targets(&request(1), w.now.monotonic).targets[0].node, nodes[0]);
+    }
+    let local = TargetRequest { writer: Some(nodes[0]), ..request(1) };
+    assert_eq!(w.blocks.choose_targets(&local, w.now.monotonic).targets[0].node, nodes[0], "its own writer may");
+}
+
+#[test]
+fn scheduled_blocks_take_room() {
+    let mut w = World::new(Settings::default());
+    w.node(1);
+    let storage = w.blocks.find_storage("uuid-1", "DS-1").expect("there");
+    let (b, block) = w.block_in(1, 1, BlockState::UnderConstruction);
+    w.blocks.begin_construction(&w.store, b, &[storage]);
+    let big = TargetRequest { block_size: 50 * GIB, ..request(1) };
+    assert_eq!(w.blocks.choose_targets(&big, w.now.monotonic).targets.len(), 0);
+    w.received(1, block);
+    assert_eq!(w.blocks.choose_targets(&big, w.now.monotonic).targets.len(), 1);
+}
+
+#[test]
+fn stale_nodes_are_avoided_if_asked() {
+    let mut w = World::new(Settings { avoid_stale_for_write: true, ..Settings::default() });
+    let nodes: Vec<_> = (1..=3).map(|n| w.node(n)).collect();
+    w.pass(30_000);
+    w.beat(2);
+    w.beat(3);
+    for _ in 0..20 {
+        let p = w.blocks.choose_targets(&request(2), w.now.monotonic);
+        assert!(p.targets.iter().all(|t| t.node != nodes[0]));
+    }
+    assert_eq!(w.blocks.choose_targets(&request(3), w.now.monotonic).targets.len(), 3, "unless they are needed");
+}
+
+#[test]
+fn readers_get_the_nearest_first() {
+    let mut w = two_racks();
+    let (b, block) = w.block(1, 3);
+    for n in [1, 4, 5] {
+        w.received(n, block);
+    }
+    let reader = Reader { node: Some(w.number(5)), location: None };
+    for _ in 0..20 {
+        let mut located = w.blocks.locate(&w.store, b);
+        w.blocks.sort_locations(&mut located, &reader, w.now.monotonic);
+        let nodes: Vec<_> = located.locations.iter().map(|t| t.node).collect();
+        assert_eq!(nodes, [w.number(5), w.number(4), w.number(1)]);
+    }
+}

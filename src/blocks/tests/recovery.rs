@@ -1,0 +1,113 @@
+use super::*;
+use vocab::Refusal;
+
+fn open(w: &mut World, id: i64, on: &[u32]) -> (BlockHandle, Block) {
+    let (b, block) = w.block_in(id, 3, BlockState::UnderConstruction);
+    let targets: Vec<_> =
+        on.iter().map(|n| w.blocks.find_storage(&format!("uuid-{n}"), &format!("DS-{n}")).expect("there")).collect();
+    w.blocks.begin_construction(&w.store, b, &targets);
+    (b, block)
+}
+
+#[test]
+fn a_written_block_becomes_complete() {
+    let mut w = World::new(Settings::default());
+    for n in 1..=3 {
+        w.node(n);
+    }
+    let (b, block) = open(&mut w, 1, &[1, 2, 3]);
+    assert_eq!(w.blocks.locate(&w.store, b).locations.len(), 3);
+    let commit = Block { length: 77, ..block };
+    assert_eq!(w.blocks.check_commit(&w.store, b, &commit), Ok(true));
+    let stale = Block { stamp: GenerationStamp(1_000), ..commit };
+    assert_eq!(
+        w.blocks.check_commit(&w.store, b, &stale),
+        Err(Refusal::io("Commit block with mismatching GS. NN has blk_1_1001, client submits blk_1_1000"))
+    );
+    w.store.edit_block(b, |i| i.block = commit);
+    w.blocks.block_committed(&mut w.store, b);
+    assert_eq!(w.store.block(b).state, BlockState::Committed);
+    assert_eq!(w.blocks.check_commit(&w.store, b, &commit), Ok(false));
+    w.received(2, commit);
+    assert_eq!(w.store.block(b).state, BlockState::Complete);
+    let stats = w.blocks.stats(&w.store, w.now.monotonic);
+    assert_eq!((stats.pending_copies, stats.low_redundancy), (1, 0), "the other two are on their way");
+    w.received(1, commit);
+    w.received(3, commit);
+    assert_eq!(w.blocks.stats(&w.store, w.now.monotonic).pending_copies, 0);
+    assert_eq!(w.blocks.open_block_count(), 0);
+    w.check();
+}
+
+#[test]
+fn replicas_that_missed_a_pipeline_recovery_are_forgotten() {
+    let mut w = World::new(Settings::default());
+    for n in 1..=3 {
+        w.node(n);
+    }
+    let (b, block) = open(&mut w, 1, &[1, 2, 3]);
+    w.received(3, block);
+    let newer = Block { stamp: GenerationStamp(1_002), ..block };
+    w.store.edit_block(b, |i| i.block = newer);
+    w.blocks.block_updated(&mut w.store, b);
+    let pipeline = [1, 2].map(|n| w.blocks.find_storage(&format!("uuid-{n}"), &format!("DS-{n}")).expect("there"));
+    w.blocks.begin_construction(&w.store, b, &pipeline);
+    w.received(1, newer);
+    w.blocks.block_committed(&mut w.store, b);
+    assert_eq!(w.store.block(b).state, BlockState::Complete);
+    w.report(3, &[block]);
+    w.received(2, newer);
+    assert_eq!(w.blocks.count(&w.store, b).live, 2);
+    assert!(!w.holders(1).contains(&w.number(3)));
+    w.check();
+}
+
+#[test]
+fn the_node_heard_from_last_leads_a_recovery() {
+    let mut w = World::new(Settings::default());
+    for n in 1..=3 {
+        w.node(n);
+    }
+    let (b, block) = open(&mut w, 1, &[1, 2, 3]);
+    w.pass(1_000);
+    w.beat(2);
+    assert!(w.blocks.begin_recovery(&mut w.store, b, GenerationStamp(1_005)));
+    assert_eq!(w.beat(1), []);
+    let commands = w.beat(2);
+    let [Command::Recover(list)] = &commands[..] else { panic!("{commands:?}") };
+    assert_eq!((list[0].block, list[0].recovery_id, list[0].locations.len()), (block, 1_005, 3));
+    assert_eq!(w.beat(2), [], "ordered once");
+    assert!(w.blocks.begin_recovery(&mut w.store, b, GenerationStamp(1_006)));
+    assert_eq!(w.beat(2), [], "another one leads the next try");
+    let led: Vec<u32> = [1, 3].into_iter().filter(|n| !w.beat(*n).is_empty()).collect();
+    assert_eq!(led.len(), 1);
+    let refusal = w.blocks.check_commit(&w.store, b, &block).expect_err("in recovery");
+    assert_eq!(refusal, Refusal::io("Commit or complete block blk_1_1001, whereas it is under recovery."));
+}
+
+#[test]
+fn stale_nodes_are_left_out_of_a_recovery() {
+    let mut w = World::new(Settings::default());
+    for n in 1..=3 {
+        w.node(n);
+    }
+    let (b, _) = open(&mut w, 1, &[1, 2, 3]);
+    w.pass(30_000);
+    w.beat(1);
+    w.beat(2);
+    w.blocks.begin_recovery(&mut w.store, b, GenerationStamp(1_005));
+    let orders: Vec<_> = [1, 2].into_iter().flat_map(|n| w.beat(n)).collect();
+    let [Command::Recover(list)] = &orders[..] else { panic!("{orders:?}") };
+    assert_eq!(list[0].locations.len(), 2);
+}
+
+#[test]
+fn nobody_can_lead_without_a_place() {
+    let mut w = World::new(Settings::default());
+    let (b, block) = open(&mut w, 1, &[]);
+    assert!(!w.blocks.begin_recovery(&mut w.store, b, GenerationStamp(1_005)));
+    w.node(1);
+    w.report_states(1, &[Reported { block, state: ReplicaState::WaitingToBeRecovered }]);
+    assert!(w.blocks.begin_recovery(&mut w.store, b, GenerationStamp(1_006)));
+    assert!(matches!(&w.beat(1)[..], [Command::Recover(_)]));
+}
