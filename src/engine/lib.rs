@@ -20,7 +20,7 @@ use state::{Effect, Effects, State};
 use std::sync::Arc;
 use storage::journal::Journal;
 use tokio::sync::Notify;
-use vocab::time::Now;
+use vocab::time::{MonotonicMs, Now, TimeMs};
 use vocab::{Policy, Refusal};
 
 /// The running name node, below its protocols. Shared by all services.
@@ -69,7 +69,7 @@ impl Engine {
     }
     /// Both clocks.
     pub fn now(&self) -> Now {
-        self.clock.now()
+        Now { wall: TimeMs(self.clock.wall_ms()), monotonic: MonotonicMs(self.clock.monotonic_ms()) }
     }
     /// Settings as they are now; a call keeps what it began with.
     pub fn settings(&self) -> (Arc<ops::Settings>, Arc<Policy>) {
