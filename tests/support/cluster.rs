@@ -17,6 +17,7 @@ pub struct Cluster {
     pub site: Site,
     pub hadoop: &'static Hadoop,
     pub work: WorkDir,
+    next_datanode: usize,
 }
 
 impl Cluster {
@@ -30,12 +31,13 @@ impl Cluster {
         }
         format(kind, &site);
         // the DataNodes' JVMs start while the NameNode does
+        let next_datanode = datanodes;
         let datanodes = (0..datanodes).map(|i| DataNode::start(hadoop, &site, work.path(), i)).collect::<Vec<_>>();
         let client = HadoopClient::start(hadoop, &client_site(&site, work.path()));
         let namenode = NameNode::start(kind, &site);
         namenode.wait_for_datanodes(i64::try_from(datanodes.len()).expect("few"));
         namenode.wait_out_of_safe_mode();
-        Some(Self { client, datanodes, namenode: Some(namenode), site, hadoop, work })
+        Some(Self { client, datanodes, namenode: Some(namenode), site, hadoop, work, next_datanode })
     }
 
     /// The NameNode, which must be running.
@@ -63,10 +65,10 @@ impl Cluster {
         self.client.run(&["dfs", "-test", "-d", "/"]);
     }
 
-    /// One more DataNode, not waited for.
+    /// One more, empty DataNode, not waited for.
     pub fn add_datanode(&mut self) {
-        let number = self.datanodes.len();
-        self.datanodes.push(DataNode::start(self.hadoop, &self.site, self.work.path(), number));
+        self.datanodes.push(DataNode::start(self.hadoop, &self.site, self.work.path(), self.next_datanode));
+        self.next_datanode += 1;
     }
 
     /// The blocks of a file: (name with stamp, bytes, transfer addresses).
