@@ -123,9 +123,18 @@ impl Store {
     }
 
     /// Appends a block to a file and enters it into its index. `info.file` is set to the file, whatever it says.
+    ///
+    /// The first block of a file that may be fused is so from the start, which is what loading an image lives by.
     pub fn push_block(&mut self, h: InodeHandle, info: &BlockInfo) -> BlockHandle {
         let record = self.record(h);
         assert!(record.get(f::KIND) == KindTag::File as u64, "blocks belong to files");
+        let first = record.get(f::FORM) == form::INLINE && record.inline_block(0) == 0;
+        if first && self.may_fuse(&record) && self.write_fused(h, info) {
+            let key = self.key(info.block.id, info.block.stamp);
+            self.index_set(key, fused_handle(h));
+            self.fused += 1;
+            return fused_handle(h);
+        }
         if self.is_fused(&record) {
             self.unfuse(h);
         }
@@ -147,19 +156,9 @@ impl Store {
         self.write_blocks(h, &blocks);
     }
 
-    /// Adds a file with all its blocks: what loading an image calls. A file of one block that may be fused is so from the start.
+    /// Adds a file with all its blocks.
     pub fn add_file(&mut self, inode: &Inode, name: &[u8], blocks: &[BlockInfo]) -> InodeHandle {
         let h = self.add_inode(inode, name);
-        assert!(inode.kind.tag() == KindTag::File || blocks.is_empty(), "blocks belong to files");
-        if let [info] = blocks
-            && self.may_fuse(&self.record(h))
-            && self.write_fused(h, info)
-        {
-            let key = self.key(info.block.id, info.block.stamp);
-            self.index_set(key, fused_handle(h));
-            self.fused += 1;
-            return h;
-        }
         blocks.iter().for_each(|info| {
             self.push_block(h, info);
         });
@@ -255,7 +254,7 @@ impl Store {
     }
 
     /// Puts the only block of a file into the file's own record where that is possible: complete, contiguous, at most three replicas,
-    /// neither construction nor snapshot diffs. To be called when a file is closed and after it was loaded. Handles of the block end here.
+    /// neither construction nor snapshot diffs. To be called when a file is closed. Handles of the block end here.
     pub fn settle(&mut self, h: InodeHandle) {
         let record = self.record(h);
         if !self.may_fuse(&record) || record.get(f::FORM) != form::INLINE || record.inline_blocks() != 1 {

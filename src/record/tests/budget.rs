@@ -17,13 +17,16 @@ struct Builder {
     children: Lists,
     next_inode: i64,
     next_block: i64,
+    /// Whether files are made under construction, as by a client, or as they are in an image; and whether they are closed then.
+    open: bool,
+    close: bool,
 }
 
 impl Builder {
-    fn new() -> Builder {
-        Builder { store: Store::new(), children: Lists::new(), next_inode: 16_385, next_block: 1 << 30 }
+    fn new(open: bool, close: bool) -> Builder {
+        Builder { store: Store::new(), children: Lists::new(), next_inode: 16_385, next_block: 1 << 30, open, close }
     }
-    fn add(&mut self, settle: bool) -> InodeHandle {
+    fn add(&mut self) -> InodeHandle {
         self.next_inode += 1;
         self.next_block += 1;
         let inode = Inode {
@@ -34,7 +37,7 @@ impl Builder {
             mode: Mode::new(0o644),
             mtime: TimeMs(1_700_000_000_000 + self.next_inode),
             atime: TimeMs(1_700_000_000_000 + self.next_inode),
-            features: Features::NONE,
+            features: if self.open { Features::CONSTRUCTION } else { Features::NONE },
             kind: InodeKind::File {
                 replication: 3,
                 block_size: 128 << 20,
@@ -49,7 +52,8 @@ impl Builder {
             let storage = StorageNumber(((self.next_block * 7 + n * 1_000) % 3_000) as u32);
             self.store.add_replica(b, Replica { storage, ..Replica::default() });
         }
-        if settle {
+        if self.close {
+            self.store.set_features(h, Features::NONE);
             self.store.settle(h);
         }
         h
@@ -104,10 +108,10 @@ const PARTS: [&str; 7] = [
     "storage runs, 3 replicas",
 ];
 
-fn fresh(settle: bool) -> [f64; 7] {
-    let mut builder = Builder::new();
+fn fresh(open: bool) -> [f64; 7] {
+    let mut builder = Builder::new(open, false);
     for n in 0..FILES {
-        builder.add(settle);
+        builder.add();
         if n % 500 == 0 {
             builder.store.tick();
         }
@@ -117,12 +121,12 @@ fn fresh(settle: bool) -> [f64; 7] {
 
 /// Each file that stays is followed by four that are removed a while later, and by ids that others used up: a twentieth of all ids is live.
 fn aged() -> [f64; 7] {
-    let mut builder = Builder::new();
+    let mut builder = Builder::new(true, true);
     let mut doomed = std::collections::VecDeque::new();
     for n in 0..FILES / 2 {
-        builder.add(true);
+        builder.add();
         for _ in 0..4 {
-            doomed.push_back(builder.add(true));
+            doomed.push_back(builder.add());
             if doomed.len() > 3_000 {
                 builder.remove(doomed.pop_front().unwrap());
             }
@@ -143,7 +147,7 @@ fn core_sum(parts: &[f64; 7]) -> f64 {
 
 #[test]
 fn bytes_per_file() {
-    let columns = [("fresh, fused", fresh(true)), ("fresh, separate block", fresh(false)), ("aged, fused", aged())];
+    let columns = [("fresh, fused", fresh(false)), ("fresh, open", fresh(true)), ("aged, fused", aged())];
     let mut text = String::from(
         "# What a file costs in memory\n\n\
          Bytes per file with one block, three replicas and a name of 24 bytes, in directories of 100; measured from the arenas by\n\
