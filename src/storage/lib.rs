@@ -5,11 +5,18 @@
 //! Invariants: a file gets its final name only when its content is durable; nothing is removed that a load still needs; what was acknowledged
 //! as durable is found again, in order, after any crash.
 
+pub mod dirs;
 pub mod error;
+pub mod format;
 pub mod image;
 pub mod journal;
 pub mod names;
+pub mod purge;
 pub mod replay;
 pub mod seen;
+pub mod select;
+pub mod version;
 
+pub use dirs::{Directories, Location, Roles};
 pub use error::StorageError;
+pub use version::StorageInfo;
