@@ -1,7 +1,7 @@
 //! Heartbeats: figures in, commands out, and who is dead or stale.
 
 use crate::{
-    AdminState, Blocks, Command, DatanodeId, Node, NodeNumber, NodeStats, VolumeFailures, VolumeReport, VolumeState,
+    AdminState, Blocks, Command, Node, NodeNumber, NodeStats, Registration, VolumeFailures, VolumeReport, VolumeState,
 };
 use record::{StorageNumber, Store};
 use smallvec::SmallVec;
@@ -40,17 +40,18 @@ impl Blocks {
     pub fn heartbeat(
         &mut self,
         store: &mut Store,
-        id: &DatanodeId,
+        who: &Registration,
         beat: &Heartbeat,
         now: Now,
     ) -> Result<HeartbeatAnswer, Refusal> {
         self.tick_clock(now);
         let register = || Ok(HeartbeatAnswer { commands: vec![Command::Register], lease_id: 0 });
-        let Ok(Some(n)) = self.identify(id) else { return register() };
+        let Ok(Some(n)) = self.identify(who) else { return register() };
         let node = self.registry.node(n).expect("identified");
         if node.disallowed {
             let text = format!(
-                "Datanode denied communication with namenode because the host is not in the include-list: {id}"
+                "Datanode denied communication with namenode because the host is not in the include-list: {}",
+                node.id
             );
             self.declare_dead(n);
             return Err(Refusal::DisallowedDatanode(text.into()));
@@ -65,9 +66,9 @@ impl Blocks {
     }
 
     /// A lifeline message: figures only, no commands; it keeps a node alive whose heartbeats queue up.
-    pub fn lifeline(&mut self, id: &DatanodeId, beat: &Heartbeat, now: Now) -> Result<(), Refusal> {
+    pub fn lifeline(&mut self, who: &Registration, beat: &Heartbeat, now: Now) -> Result<(), Refusal> {
         self.tick_clock(now);
-        let node = self.identify(id)?.filter(|n| self.registry.node(*n).is_some_and(|n| n.registered));
+        let node = self.identify(who)?.filter(|n| self.registry.node(*n).is_some_and(|n| n.registered));
         // an unknown node is told so by its next heartbeat, not by its lifeline
         if let Some(n) = node {
             self.take_figures(n, beat, now);
@@ -192,8 +193,8 @@ impl Blocks {
     ///
     /// # Errors
     /// A node that another address serves.
-    pub fn fatal_disk_error(&mut self, id: &DatanodeId) -> Result<(), Refusal> {
-        if let Some(n) = self.identify(id)? {
+    pub fn fatal_disk_error(&mut self, who: &Registration) -> Result<(), Refusal> {
+        if let Some(n) = self.identify(who)? {
             self.declare_dead(n);
         }
         Ok(())

@@ -272,7 +272,12 @@ impl Blocks {
     ///
     /// # Errors
     /// `UnregisteredNode` when another address serves this uuid.
-    pub fn identify(&self, id: &DatanodeId) -> Result<Option<NodeNumber>, Refusal> {
+    pub fn identify(&self, registration: &Registration) -> Result<Option<NodeNumber>, Refusal> {
+        self.identify_as(&registration.id, registration)
+    }
+
+    /// The same for an id in another message; `shown` is how the refusal prints it.
+    pub(crate) fn identify_as(&self, id: &DatanodeId, shown: &dyn fmt::Display) -> Result<Option<NodeNumber>, Refusal> {
         let Some(n) = self.registry.by_uuid(&id.uuid) else { return Ok(None) };
         let node = self.registry.node(n).expect("linked");
         if node.id.ip == id.ip && node.id.transfer_port == id.transfer_port {
@@ -280,7 +285,7 @@ impl Blocks {
         }
         Err(Refusal::UnregisteredNode(
             format!(
-                "Data node {id} is attempting to report storage ID {}. Node {} is expected to serve this storage.",
+                "Data node {shown} is attempting to report storage ID {}. Node {} is expected to serve this storage.",
                 id.uuid, node.id
             )
             .into(),

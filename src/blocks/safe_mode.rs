@@ -2,7 +2,6 @@
 //! `FSNamesystem`).
 
 use crate::{Blocks, Settings};
-use record::Store;
 use vocab::time::{MonotonicMs, Now};
 
 /// Where start-up stands.
@@ -199,7 +198,7 @@ fn future_warning(bytes: u64) -> String {
 
 impl Blocks {
     /// Looks whether start-up safe mode can go on to its extension, or end. To be called about once a second and after reports.
-    pub fn safe_mode_check(&mut self, store: &Store, now: Now) {
+    pub fn safe_mode_check(&mut self, now: Now) {
         self.tick_clock(now);
         self.safe_mode.live = self.live_count() as u32;
         let mode = &mut self.safe_mode;
@@ -209,34 +208,32 @@ impl Blocks {
                 mode.startup = Startup::Extension;
                 mode.reached = now.monotonic;
                 if mode.extension_ms == 0 || mode.total == 0 {
-                    self.try_end_startup(store);
+                    self.try_end_startup();
                 }
             }
             Startup::Pending => {}
             // blocks may have gone again, but Hadoop's extension runs on; it only does not end before they are back
-            Startup::Extension if mode.extension_left(now.monotonic) == 0 && mode.reached() => {
-                self.try_end_startup(store)
-            }
+            Startup::Extension if mode.extension_left(now.monotonic) == 0 && mode.reached() => self.try_end_startup(),
             Startup::Extension => {}
         }
     }
 
-    fn try_end_startup(&mut self, store: &Store) {
+    fn try_end_startup(&mut self) {
         if self.safe_mode.bytes_in_future > 0 {
             return;
         }
         self.safe_mode.startup = Startup::Off;
-        self.begin_queues(store);
+        self.begin_queues();
     }
 
     /// Leaves safe mode at an administrator's order; `false` where that was refused because of replicas from the future.
-    pub fn leave_safe_mode(&mut self, store: &Store, force: bool) -> bool {
+    pub fn leave_safe_mode(&mut self, force: bool) -> bool {
         let startup = self.safe_mode.is_startup();
         if !self.safe_mode.leave(force) {
             return false;
         }
         if startup {
-            self.begin_queues(store);
+            self.begin_queues();
         }
         true
     }

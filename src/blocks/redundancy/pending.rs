@@ -101,7 +101,7 @@ mod tests {
         let late = p.expire(MonotonicMs(40), 30, 10);
         assert_eq!(late.len(), 1, "the renewed one is not late");
         assert_eq!(late[0].0, BlockId(2));
-        assert!(p.arrived(BlockId(1), NodeNumber(2)) == false && p.arrived(BlockId(1), NodeNumber(3)));
+        assert!(!p.arrived(BlockId(1), NodeNumber(2)) && p.arrived(BlockId(1), NodeNumber(3)));
         assert!(p.is_empty());
     }
 }

@@ -4,16 +4,15 @@ use super::Level;
 use crate::counting::Standing;
 use crate::placement::{Target, choose_excess};
 use crate::{Blocks, NodeNumber};
-use record::{BlockHandle, ReplicaFlags, Store};
-use vocab::{BlockId, BlockState};
+use record::{BlockHandle, InodeHandle, KindTag, ReplicaFlags, Store};
+use vocab::BlockState;
 
-/// The walk over all blocks that fills the queues after start-up.
+/// The walk over all blocks that fills the queues after start-up, arena page by page: blocks with a record of their own first, then those
+/// within inode records. Blocks that come meanwhile take care of themselves.
 #[derive(Debug, Default)]
 pub struct Scan {
-    /// Blocks walked so far.
-    pub(crate) done: u64,
-    /// Blocks there were at the beginning.
-    pub(crate) total: u64,
+    block_page: u32,
+    inode_page: u32,
 }
 
 impl Blocks {
@@ -125,34 +124,36 @@ impl Blocks {
     }
 
     /// Start-up is over: decisions begin, first with a walk over all blocks.
-    pub(crate) fn begin_queues(&mut self, store: &Store) {
+    pub(crate) fn begin_queues(&mut self) {
         self.queues_ready = true;
-        self.scan = Some(Scan { done: 0, total: store.block_count() });
+        self.scan = Some(Scan::default());
     }
 
-    /// Walks on over all blocks after start-up; whether more remain.
-    pub fn scan_step(&mut self, store: &mut Store, budget: usize) -> bool {
+    /// Walks on over one page of blocks after start-up (a few thousand at most); whether more remain.
+    pub fn scan_step(&mut self, store: &mut Store) -> bool {
         let Some(scan) = &mut self.scan else { return false };
-        let part: Vec<BlockId> =
-            store.blocks().skip(scan.done as usize).take(budget).map(|b| store.block(b).block.id).collect();
-        scan.done += part.len() as u64;
-        let more = part.len() == budget;
-        for id in part {
-            if let Some(b) = store.find_block(id) {
-                self.review(store, b);
-            }
-        }
-        if !more {
+        let page: Vec<BlockHandle> = if scan.block_page < store.block_page_count() {
+            scan.block_page += 1;
+            store.blocks_of_page(scan.block_page - 1).collect()
+        } else if scan.inode_page < store.inode_page_count() {
+            scan.inode_page += 1;
+            let files = store.inodes_of_page(scan.inode_page - 1);
+            files.filter(|h| store.kind(*h) == KindTag::File).filter_map(|h| single_block(store, h)).collect()
+        } else {
             self.scan = None;
+            return false;
+        };
+        for b in page {
+            self.review(store, b);
         }
-        more
+        true
     }
 
     /// Share of the walk after start-up that is done, 0 to 1 (JMX `ReconstructionQueuesInitProgress`).
-    pub fn scan_progress(&self) -> f32 {
+    pub fn scan_progress(&self, store: &Store) -> f32 {
+        let pages = (store.block_page_count() + store.inode_page_count()).max(1);
         match &self.scan {
-            Some(s) if s.total > 0 => (s.done as f32 / s.total as f32).min(1.0),
-            Some(_) => 0.0,
+            Some(s) => ((s.block_page + s.inode_page) as f32 / pages as f32).min(1.0),
             None if self.queues_ready => 1.0,
             None => 0.0,
         }
@@ -189,4 +190,9 @@ impl Blocks {
             }
         }
     }
+}
+
+/// The block of a file with one block only, which may lie within the file's own record.
+fn single_block(store: &Store, file: InodeHandle) -> Option<BlockHandle> {
+    (store.block_count_of(file) == 1).then(|| store.block_at(file, 0)).flatten()
 }

@@ -1,7 +1,7 @@
 //! Full reports, taken in slices so that the lock can be released between them.
 
 use super::Reported;
-use crate::{Blocks, DatanodeId, NodeNumber, VolumeId};
+use crate::{Blocks, NodeNumber, Registration, VolumeId};
 use record::{StorageNumber, Store};
 use vocab::time::Now;
 use vocab::{BlockId, Refusal};
@@ -51,10 +51,10 @@ impl Blocks {
     ///
     /// # Errors
     /// `InvalidReportLease` when another or no lease is out for the node.
-    pub fn check_lease(&mut self, id: &DatanodeId, context: &ReportContext, now: Now) -> Result<(), Refusal> {
+    pub fn check_lease(&mut self, who: &Registration, context: &ReportContext, now: Now) -> Result<(), Refusal> {
         let life = self.settings.report_lease_ms;
-        let Some(node) = self.identify(id)? else {
-            return Err(Refusal::UnregisteredNode(format!("Unregistered server: {id}").into()));
+        let Some(node) = self.identify(who)? else {
+            return Err(Refusal::UnregisteredNode(format!("Unregistered server: {who}").into()));
         };
         if self.leases.check(node, context.lease_id, now.monotonic, life) {
             return Ok(());
@@ -69,11 +69,11 @@ impl Blocks {
     ///
     /// # Errors
     /// A node that is dead or not registered.
-    pub fn begin_report(&mut self, id: &DatanodeId, volume: &VolumeId, now: Now) -> Result<ReportStart, Refusal> {
+    pub fn begin_report(&mut self, who: &Registration, volume: &VolumeId, now: Now) -> Result<ReportStart, Refusal> {
         self.tick_clock(now);
-        let node = self.identify(id)?.filter(|n| self.registry.node(*n).is_some_and(|n| n.registered));
+        let node = self.identify(who)?.filter(|n| self.registry.node(*n).is_some_and(|n| n.registered));
         let Some(node) = node else {
-            return Err(Refusal::io(format!("ProcessReport from dead or unregistered node: {id}")));
+            return Err(Refusal::io(format!("ProcessReport from dead or unregistered node: {who}")));
         };
         let Some(storage) = self.registry.ensure_volume(node, volume) else {
             return Err(Refusal::io("too many storages"));
@@ -185,8 +185,8 @@ impl Blocks {
 
     /// All volumes of an RPC are done. After the last RPC of a report the lease is given back. Whether no volume of the node is stale, so
     /// that old data may be finalized.
-    pub fn end_report(&mut self, id: &DatanodeId, context: Option<&ReportContext>) -> bool {
-        let Ok(Some(node)) = self.identify(id) else { return false };
+    pub fn end_report(&mut self, who: &Registration, context: Option<&ReportContext>) -> bool {
+        let Ok(Some(node)) = self.identify(who) else { return false };
         if context.is_some_and(|c| c.rpc + 1 >= c.total_rpcs) {
             self.leases.give_back(node);
         }

@@ -66,19 +66,28 @@ impl Blocks {
                 }
                 IncrementalKind::Received => {
                     self.unschedule(storage);
-                    if let Some(b) = store.find_block(entry.block.id)
-                        && store.block(b).block.stamp == entry.block.stamp
-                        && self.pending.arrived(entry.block.id, node)
-                    {
-                        self.counters.successful_re_replications += 1;
-                    }
                     let hint = entry.delete_hint.and_then(|uuid| self.registry.by_uuid(uuid));
                     let r = Reported { block: entry.block, state: ReplicaState::Finalized };
                     self.take_reported(store, storage, node, &r, false, hint);
+                    self.settle_pending(store, node, &entry.block);
                 }
             }
         }
         Ok(())
+    }
+
+    /// A copy that was ordered has arrived; it may have been known already from a full report, so the block is looked at again.
+    fn settle_pending(&mut self, store: &mut Store, node: NodeNumber, block: &Block) {
+        if !self.pending.targets(block.id).contains(&node) {
+            return;
+        }
+        let Some(b) = store.find_block(block.id).filter(|b| store.block(*b).block.stamp == block.stamp) else { return };
+        if self.pending.arrived(block.id, node) {
+            self.counters.successful_re_replications += 1;
+        }
+        if self.populating_queues() {
+            self.review(store, b);
+        }
     }
 
     /// A block that was on its way to this volume's node has arrived.

@@ -3,7 +3,7 @@
 use super::Reported;
 use crate::counting::EXCESS;
 use crate::redundancy::CorruptReason;
-use crate::{Blocks, NodeNumber, VolumeState};
+use crate::{Blocks, DatanodeId, NodeNumber, VolumeState};
 use record::{BlockHandle, Replica, ReplicaFlags, StorageNumber, Store};
 use vocab::{Block, BlockState, Refusal};
 
@@ -162,22 +162,23 @@ impl Blocks {
     /// A client or a DataNode found a replica bad. Unknown blocks and nodes without the replica are ignored, as Hadoop does.
     ///
     /// # Errors
-    /// A DataNode that is not known.
+    /// A DataNode that is not known, or that another address serves.
     pub fn report_bad(
         &mut self,
         store: &mut Store,
         block: &Block,
-        uuid: &str,
-        storage_id: &str,
+        on: &DatanodeId,
+        storage_id: Option<&str>,
     ) -> Result<(), Refusal> {
         let Some(b) = store.find_block(block.id) else { return Ok(()) };
-        let Some(node) = self.registry.by_uuid(uuid) else {
+        let Some(node) = self.identify_as(on, on)? else {
             return Err(Refusal::io(format!(
-                "Cannot mark {} as corrupt because datanode {uuid} ({uuid}) does not exist",
-                crate::construction::block_text(block)
+                "Cannot mark {} as corrupt because datanode {on} ({}) does not exist",
+                crate::construction::block_text(&store.block(b).block),
+                on.uuid
             )));
         };
-        let replica = match self.registry.find_volume(node, storage_id) {
+        let replica = match storage_id.and_then(|id| self.registry.find_volume(node, id)) {
             Some(s) => store.replicas(b).into_iter().find(|r| r.storage == s),
             None => self.replica_on(store, b, node),
         };

@@ -103,7 +103,7 @@ fn the_last_replica_is_never_deleted() {
         w.store.replicas(b).into_iter().find(|r| r.flags.contains(record::ReplicaFlags::SPARE_1)).expect("one");
     let doomed = w.blocks.volume_info(excess.storage).expect("there").node;
     let (doomed, other) = if doomed == w.number(1) { (1, 2) } else { (2, 1) };
-    w.blocks.fatal_disk_error(&w.registration(other).id.clone()).expect("known");
+    w.blocks.fatal_disk_error(&w.registration(other)).expect("known");
     w.drain();
     assert_eq!(w.deletions(doomed), []);
     assert_eq!(w.blocks.count(&w.store, b).live, 1);

@@ -97,7 +97,7 @@ impl World {
     }
     pub fn beat(&mut self, n: u32) -> Vec<Command> {
         let figures = self.figures(n);
-        let id = self.registration(n).id;
+        let id = self.registration(n);
         self.blocks.heartbeat(&mut self.store, &id, &figures, self.now).expect("heartbeat").commands
     }
     /// A full report of finalized replicas of the node's one volume.
@@ -107,7 +107,7 @@ impl World {
         self.report_states(n, &list);
     }
     pub fn report_states(&mut self, n: u32, replicas: &[Reported]) {
-        let id = self.registration(n).id;
+        let id = self.registration(n);
         let volume = self.volume_id(n);
         match self.blocks.begin_report(&id, &volume, self.now).expect("report") {
             ReportStart::Discarded => {}

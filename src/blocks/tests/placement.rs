@@ -91,7 +91,7 @@ fn full_and_busy_nodes_are_no_targets() {
     let nodes: Vec<_> = (1..=3).map(|n| w.node(n)).collect();
     let full = TargetRequest { block_size: 91 * GIB, ..request(1) };
     assert_eq!(w.blocks.choose_targets(&full, w.now.monotonic).targets.len(), 0);
-    let id = w.registration(1).id;
+    let id = w.registration(1);
     let beat = Heartbeat { xceivers: 100, ..w.figures(1) };
     w.blocks.heartbeat(&mut w.store, &id, &beat, w.now).expect("heartbeat");
     for _ in 0..20 {

@@ -147,7 +147,7 @@ fn a_volume_that_heartbeats_drop_is_forgotten() {
     w.received(2, block);
     let mut beat = w.figures(1);
     beat.volumes[0].volume.id = "DS-new".into();
-    let id = w.registration(1).id;
+    let id = w.registration(1);
     w.blocks.heartbeat(&mut w.store, &id, &beat, w.now).expect("heartbeat");
     w.drain();
     assert_eq!(w.holders(1), [w.number(2)]);
@@ -156,6 +156,11 @@ fn a_volume_that_heartbeats_drop_is_forgotten() {
     assert_eq!(ids, ["DS-new"]);
     assert_eq!(w.blocks.stats(&w.store, w.now.monotonic).low_redundancy, 1);
     w.check();
+}
+
+fn bad(w: &mut World, block: &Block, n: u32, storage: Option<&str>) -> Result<(), vocab::Refusal> {
+    let id = w.registration(n).id;
+    w.blocks.report_bad(&mut w.store, block, &id, storage)
 }
 
 #[test]
@@ -167,7 +172,7 @@ fn a_client_reports_a_bad_replica() {
     let (b, block) = w.block(1, 2);
     w.received(1, block);
     w.received(2, block);
-    w.blocks.report_bad(&mut w.store, &block, "uuid-1", "DS-1").expect("known");
+    bad(&mut w, &block, 1, Some("DS-1")).expect("known");
     assert_eq!(w.blocks.count(&w.store, b), Count { live: 1, corrupt: 1, ..Count::default() });
     let located = w.blocks.locate(&w.store, b);
     assert_eq!(located.locations.iter().map(|t| t.node).collect::<Vec<_>>(), [w.number(2)]);
@@ -177,11 +182,11 @@ fn a_client_reports_a_bad_replica() {
     w.received(3, block);
     w.round();
     assert_eq!(w.deletions(1), [1]);
-    w.blocks.report_bad(&mut w.store, &block, "uuid-2", "DS-2").expect("known");
-    w.blocks.report_bad(&mut w.store, &block, "uuid-3", "DS-3").expect("known");
+    bad(&mut w, &block, 2, Some("DS-2")).expect("known");
+    bad(&mut w, &block, 3, None).expect("known");
     assert!(w.blocks.locate(&w.store, b).corrupt, "only bad ones are left: better those than none");
     assert_eq!(w.blocks.locate(&w.store, b).locations.len(), 2);
-    let refusal = w.blocks.report_bad(&mut w.store, &block, "uuid-9", "DS-9").expect_err("unknown node");
+    let refusal = bad(&mut w, &block, 9, None).expect_err("unknown node");
     assert!(
         matches!(refusal, vocab::Refusal::Io(text) if text.starts_with("Cannot mark blk_1_1001 as corrupt because datanode"))
     );

@@ -131,14 +131,16 @@ fn the_same_uuid_at_another_address_moves_the_node() {
     register(&mut w, r, Resolved::default()).expect("registered");
     assert_eq!(w.blocks.node_at("10.0.0.9"), Some(n));
     assert_eq!(w.blocks.node_at("10.0.0.1"), None);
-    let old = w.registration(1).id;
+    let old = w.registration(1);
     let refusal = w.blocks.identify(&old).expect_err("the old address");
     assert_eq!(
         refusal,
         Refusal::UnregisteredNode(
-            "Data node 10.0.0.1:9866 is attempting to report storage ID uuid-1. Node 10.0.0.9:9866 is expected to serve \
-             this storage."
-                .into()
+            format!(
+                "Data node {old} is attempting to report storage ID uuid-1. Node 10.0.0.9:9866 is expected to serve this \
+                 storage."
+            )
+            .into()
         )
     );
 }

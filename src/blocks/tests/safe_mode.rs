@@ -9,19 +9,19 @@ fn start_up_ends_after_the_extension() {
     w.register_on(1, "/r");
     w.beat(1);
     w.report(1, &blocks[..998]);
-    w.blocks.safe_mode_check(&w.store, w.now);
+    w.blocks.safe_mode_check(w.now);
     assert_eq!(w.blocks.safe_mode.startup(), Startup::Pending);
     w.received(1, blocks[998]);
-    w.blocks.safe_mode_check(&w.store, w.now);
+    w.blocks.safe_mode_check(w.now);
     assert_eq!(w.blocks.safe_mode.startup(), Startup::Extension);
     w.check();
     w.pass(29_999);
-    w.blocks.safe_mode_check(&w.store, w.now);
+    w.blocks.safe_mode_check(w.now);
     assert!(w.blocks.safe_mode.is_on());
     w.pass(1);
-    w.blocks.safe_mode_check(&w.store, w.now);
+    w.blocks.safe_mode_check(w.now);
     assert!(!w.blocks.safe_mode.is_on());
-    while w.blocks.scan_step(&mut w.store, 64) {}
+    while w.blocks.scan_step(&mut w.store) {}
     let stats = w.blocks.stats(&w.store, w.now.monotonic);
     assert_eq!((stats.low_redundancy, stats.missing, stats.highest_priority), (1000, 1, 999));
 }
@@ -43,7 +43,7 @@ fn live_nodes_may_be_asked_for() {
          thresholds have been reached."
     );
     w.register_on(1, "/r");
-    w.blocks.safe_mode_check(&w.store, w.now);
+    w.blocks.safe_mode_check(w.now);
     assert!(!w.blocks.safe_mode.is_on());
 }
 
@@ -55,11 +55,11 @@ fn replicas_from_the_future_keep_it_on() {
     w.register_on(1, "/r");
     w.beat(1);
     w.report(1, &[block, Block { id: BlockId(50), length: 123, stamp: GenerationStamp(2_001) }]);
-    w.blocks.safe_mode_check(&w.store, w.now);
+    w.blocks.safe_mode_check(w.now);
     assert!(w.blocks.safe_mode.is_on());
     assert!(w.blocks.safe_mode.status(w.now.monotonic).contains("will cause loss of 123 byte(s)"));
-    assert!(!w.blocks.leave_safe_mode(&w.store, false));
-    assert!(w.blocks.leave_safe_mode(&w.store, true));
+    assert!(!w.blocks.leave_safe_mode(false));
+    assert!(w.blocks.leave_safe_mode(true));
     assert!(!w.blocks.safe_mode.is_on());
 }
 
@@ -77,7 +77,7 @@ fn no_commands_in_safe_mode() {
         "It was turned on manually. Use \"hdfs dfsadmin -safemode leave\" to turn safe mode off."
     );
     assert_eq!(w.beat(1), []);
-    w.blocks.leave_safe_mode(&w.store, false);
+    w.blocks.leave_safe_mode(false);
     assert_eq!(w.deletions(1), [1]);
 }
 

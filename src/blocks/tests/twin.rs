@@ -35,6 +35,10 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
+fn rack(n: u32) -> &'static str {
+    if n.is_multiple_of(2) { "/a" } else { "/b" }
+}
+
 fn finalized(id: i64) -> Block {
     Block { id: BlockId(id), length: 10, stamp: GenerationStamp(1_001) }
 }
@@ -86,9 +90,11 @@ impl Twin {
             }
             Op::Remove(id) if self.blocks.remove(id).is_some() => w.remove(*id),
             Op::Die(n) if self.alive.remove(n) => {
-                let id = w.registration(*n).id;
+                let id = w.registration(*n);
                 w.blocks.fatal_disk_error(&id).expect("known");
-                self.blocks.values_mut().for_each(|holders| drop(holders.remove(n)));
+                for holders in self.blocks.values_mut() {
+                    holders.remove(n);
+                }
             }
             Op::Drain(budget) => drop(w.blocks.drain(&mut w.store, *budget as usize)),
             Op::Beat(n) => drop(w.beat(*n)),
@@ -161,7 +167,7 @@ impl Cluster {
         let mut world = World::new(settings);
         let mut disks = BTreeMap::new();
         for n in 1..=NODES {
-            world.node_on(n, if n % 2 == 0 { "/a" } else { "/b" });
+            world.node_on(n, rack(n));
             disks.insert(n, BTreeSet::new());
         }
         Cluster {
@@ -242,7 +248,7 @@ impl Cluster {
         }
         for command in self.world.beat(n) {
             match command {
-                Command::Register => self.world.register_on(n, if n % 2 == 0 { "/a" } else { "/b" }),
+                Command::Register => self.world.register_on(n, rack(n)),
                 Command::Invalidate(list) => list.iter().for_each(|b| self.delete(n, b.id.0)),
                 Command::Transfer(list) => {
                     for t in list {
