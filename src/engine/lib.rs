@@ -5,10 +5,12 @@
 //! Invariants: the order of records in the journal is the order of their application; no reply of a write call, no refusal of one and no
 //! DataNode command is returned before the highest transaction assigned when it was decided is durable.
 
+mod checkpoint;
 mod gate;
 mod lock;
 mod turn;
 
+pub use checkpoint::Checkpoints;
 pub use gate::{Gate, HaState};
 pub use lock::{HOLD_BUCKETS_MICROS, HoldTimes, StateLock};
 pub use turn::Decided;
@@ -32,11 +34,12 @@ pub struct Engine {
     settings: RwLock<(Arc<ops::Settings>, Arc<Policy>)>,
     clock: Arc<dyn Clock>,
     reclaim: Notify,
+    checkpoints: Checkpoints,
 }
 
 impl Engine {
     /// Takes over a loaded state and its open journal.
-    pub fn new(state: State, journal: Journal, settings: ops::Settings, policy: Policy, clock: Arc<dyn Clock>, ha: HaState) -> Engine {
+    pub fn new(state: State, journal: Journal, settings: ops::Settings, policy: Policy, clock: Arc<dyn Clock>, ha: HaState, checkpoints: Checkpoints) -> Engine {
         Engine {
             state: StateLock::new(state),
             journal,
@@ -44,6 +47,7 @@ impl Engine {
             settings: RwLock::new((Arc::new(settings), Arc::new(policy))),
             clock,
             reclaim: Notify::new(),
+            checkpoints,
         }
     }
 
@@ -66,6 +70,18 @@ impl Engine {
     /// The journal.
     pub fn journal(&self) -> &Journal {
         &self.journal
+    }
+    /// Where images go.
+    pub fn checkpoints(&self) -> &Checkpoints {
+        &self.checkpoints
+    }
+    /// Replaces the settings; calls under way keep theirs.
+    pub fn reconfigure(&self, settings: ops::Settings, policy: Policy) {
+        *self.settings.write() = (Arc::new(settings), Arc::new(policy));
+    }
+    /// Frees some inodes of subtrees that were cut off. Returns whether more wait.
+    pub fn reclaim_slice(&self, inodes: u64) -> bool {
+        self.lock().write("reclaim", |state| state.reclaim(inodes))
     }
     /// Both clocks.
     pub fn now(&self) -> Now {

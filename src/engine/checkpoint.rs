@@ -1,0 +1,146 @@
+//! Rolling the edit log, and saving the namespace on demand in safe mode.
+
+use crate::Engine;
+use ops::table::Operation;
+use os::Os;
+use parking_lot::Mutex;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use storage::image::{self, SaveContext, SaveError};
+use storage::purge::{Purged, Retention, purge};
+use vocab::{Caller, LayoutVersion, Refusal, Txid};
+
+/// Inodes that are freed in one slice while a save waits for detached subtrees to be gone.
+const RECLAIM_SLICE: u64 = 1_000;
+
+/// Where and how images are saved.
+#[derive(Debug)]
+pub struct Checkpoints {
+    /// The operating system.
+    pub os: Os,
+    /// `current` folders for images; those that failed leave.
+    pub image_folders: Mutex<Vec<PathBuf>>,
+    /// `current` folders for edits, for the purge.
+    pub edits_folders: Vec<PathBuf>,
+    /// What a purge keeps.
+    pub retention: Retention,
+    /// `namespaceID` of the storage.
+    pub namespace_id: u32,
+    /// Layout of images.
+    pub layout: LayoutVersion,
+    /// Whether string tables are written for each kind of string (`dfs.image.string-tables.expanded`).
+    pub expanded_string_tables: bool,
+    /// The newest image: its last transaction, and when it was made (monotonic, `None` before this process made one).
+    pub newest: Mutex<(Txid, Option<u64>)>,
+    /// One save at a time.
+    pub running: tokio::sync::Mutex<()>,
+}
+
+impl Engine {
+    /// Ends the open segment and begins the next (`rollEdits`). The first transaction of the new segment is durable when this returns.
+    ///
+    /// # Errors
+    /// The role gate's refusal.
+    pub async fn roll(&self) -> Result<Txid, Refusal> {
+        self.pass(Operation::RollEdits)?;
+        let first = self.lock().read("rollEdits", |_| self.journal().roll());
+        self.fence(crate::Decided { answer: first, rests_on: first }).await;
+        Ok(first)
+    }
+
+    /// Saves the namespace (`saveNamespace`); permission and role are checked by the caller. With a time window in seconds and a gap in
+    /// transactions, nothing is done when the newest image is within both. Returns whether an image was made.
+    ///
+    /// # Errors
+    /// Not in safe mode; no directory took the image.
+    pub async fn save_namespace(self: &Arc<Self>, caller: &Caller, window_seconds: u64, gap: u64) -> Result<bool, Refusal> {
+        let engine = self.clone();
+        let checkpoints = self.checkpoints();
+        let _one = checkpoints.running.lock().await;
+        self.must_be_in_safe_mode(caller)?;
+        if window_seconds > 0 && self.newest_is_recent(window_seconds, gap) {
+            return Ok(false);
+        }
+        while self.reclaim_slice(RECLAIM_SLICE) {
+            tokio::task::yield_now().await;
+        }
+        let caller = caller.clone();
+        let saved = tokio::task::spawn_blocking(move || engine.save_now(&caller)).await;
+        saved.unwrap_or_else(|panicked| std::panic::resume_unwind(panicked.into_panic()))?;
+        Ok(true)
+    }
+
+    fn must_be_in_safe_mode(&self, caller: &Caller) -> Result<(), Refusal> {
+        if self.view("saveNamespace", caller, |view| view.state.blocks.safe_mode.is_on()) {
+            return Ok(());
+        }
+        Err(Refusal::io("Safe mode should be turned ON in order to create namespace image."))
+    }
+
+    fn newest_is_recent(&self, window_seconds: u64, gap: u64) -> bool {
+        let (txid, made) = *self.checkpoints().newest.lock();
+        let now = self.now().monotonic.0;
+        let young = made.is_some_and(|made| now.saturating_sub(made) <= Duration::from_secs(window_seconds).as_millis() as u64);
+        young && self.journal().last_assigned().0 <= txid.0 + gap
+    }
+
+    /// Rolls the log and saves what it ends with, under one read hold: no write comes between.
+    fn save_now(&self, caller: &Caller) -> Result<(), Refusal> {
+        let checkpoints = self.checkpoints();
+        let folders = checkpoints.image_folders.lock().clone();
+        let (txid, saved) = self.lock().read("saveNamespace", |state| {
+            if !state.blocks.safe_mode.is_on() {
+                return Err(self.must_be_in_safe_mode(caller).err());
+            }
+            let txid = Txid(self.journal().roll().0 - 1);
+            let context = SaveContext {
+                layout: checkpoints.layout,
+                namespace_id: checkpoints.namespace_id,
+                txid,
+                expanded_string_tables: checkpoints.expanded_string_tables,
+            };
+            // an image must not say more than the log that leads to it
+            if self.journal().watermark().wait_blocking(txid.next()).is_err() {
+                return Err(None);
+            }
+            Ok((txid, image::save(&*checkpoints.os.disk, &folders, state, context)))
+        })
+        .map_err(|refusal| refusal.unwrap_or_else(|| Refusal::io("The edit log has failed.")))?;
+        let failed = match saved {
+            Ok(saved) => saved.failed,
+            Err(SaveError::NoDirectory(failed)) => {
+                self.give_up(&failed);
+                return Err(Refusal::io("Failed to save in any storage directories while saving namespace."));
+            }
+            Err(error) => return Err(Refusal::io(error.to_string())),
+        };
+        self.give_up(&failed);
+        *checkpoints.newest.lock() = (txid, Some(self.now().monotonic.0));
+        self.purge();
+        Ok(())
+    }
+
+    /// Directories that failed are not written again by this process.
+    fn give_up(&self, failed: &[image::Failed]) {
+        let mut folders = self.checkpoints().image_folders.lock();
+        for failure in failed {
+            tracing::error!(folder = %failure.current.display(), error = %failure.error, "storage directory dropped: image not written");
+            folders.retain(|f| *f != failure.current);
+        }
+    }
+
+    fn purge(&self) {
+        let checkpoints = self.checkpoints();
+        let images = checkpoints.image_folders.lock().clone();
+        match purge(&*checkpoints.os.disk, &images, &checkpoints.edits_folders, checkpoints.retention) {
+            Ok(Purged { removed, failed }) => {
+                tracing::info!(files = removed.len(), "old images and edits removed");
+                for (path, error) in failed {
+                    tracing::warn!(path = %path.display(), %error, "old file not removed");
+                }
+            }
+            Err(error) => tracing::warn!(%error, "old images and edits not removed"),
+        }
+    }
+}
