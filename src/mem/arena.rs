@@ -103,6 +103,13 @@ impl<R: Record> Arena<R> {
         record
     }
 
+    /// Asks for the memory of a record that will be read soon.
+    pub fn prefetch(&self, slot: NonZeroU32) {
+        if slot.get() < self.fresh {
+            crate::prefetch::prefetch(self.slot(slot.get()));
+        }
+    }
+
     /// Whether the slot holds a record; any number may be asked for.
     pub fn is_live(&self, slot: NonZeroU32) -> bool {
         slot.get() < self.fresh && self.slot(slot.get()).is_live()

@@ -2,8 +2,9 @@
 //! Called by: `record`, and the layers above for side structures of their own (`namespace`: child lists; `blocks`: runs).
 //! Calls: nothing.
 //! Never: lends a reference to a record; knows what a file or a block is; locks, logs, reads a clock or a file.
-//! Invariants: every byte that must survive lies in a 64 KiB page, holds no pointer, and is written only through [`page::Pages::page_mut`],
-//! which stamps the page with the current epoch.
+//! Invariants: every record, name, list and index entry lies in a 64 KiB page, holds no pointer, and is written only through
+//! [`page::Pages::page_mut`], which stamps the page with the current epoch; what lies beside the pages (free lists, directories, oversize items) is
+//! small and can be written down whole.
 
 pub mod arena;
 pub mod bytes;
@@ -14,6 +15,7 @@ pub mod index;
 pub mod intern;
 pub mod lists;
 pub mod page;
+mod prefetch;
 pub mod runs;
 mod slab;
 mod varint;

@@ -13,6 +13,7 @@
 //! repacked when they cross a boundary (with some hysteresis), which costs a few microseconds then and needs no work in the background.
 
 use super::table::Table;
+use crate::prefetch::prefetch;
 use crate::words::Words;
 use std::num::NonZeroU32;
 
@@ -33,6 +34,18 @@ enum Form {
     List(usize),
     Rank(usize),
     Dense,
+}
+
+/// The form of a group, by the size of its slot and its first word.
+#[inline]
+fn form(words: &[u32]) -> Form {
+    if words.len() == GROUP {
+        return Form::Dense;
+    }
+    match words[0] {
+        n if n & RANK != 0 => Form::Rank((n ^ RANK) as usize),
+        n => Form::List(n as usize),
+    }
 }
 
 fn list_words(n: usize) -> usize {
@@ -101,15 +114,8 @@ impl IdIndex {
     fn group(&self, number: i64) -> Option<NonZeroU32> {
         self.directory.get(number).and_then(NonZeroU32::new)
     }
-    #[inline]
     fn form(&self, slot: NonZeroU32) -> Form {
-        if self.words.capacity(slot) == GROUP {
-            return Form::Dense;
-        }
-        match self.words.get(slot)[0] {
-            n if n & RANK != 0 => Form::Rank((n ^ RANK) as usize),
-            n => Form::List(n as usize),
-        }
+        form(self.words.get(slot))
     }
 
     /// The handle of an id.
@@ -119,9 +125,19 @@ impl IdIndex {
         let slot = self.group(number)?;
         self.get_in(slot, low)
     }
+    /// Asks for the memory that [`IdIndex::get`] will look at, for batches of lookups whose waits then overlap.
+    pub fn prefetch(&self, id: i64) {
+        let (number, low) = split(id);
+        if let Some(slot) = self.group(number) {
+            let words = self.words.get(slot);
+            // The handle itself in a dense group; in a rank group, whose first word is not at hand yet, the bits and counts it is found by.
+            prefetch(&words[if words.len() == GROUP { low } else { (1 + low / 32).min(words.len() - 1) }]);
+            prefetch(&words[(1 + GROUP / 32 + low / 128).min(words.len() - 1)]);
+        }
+    }
     fn get_in(&self, slot: NonZeroU32, low: usize) -> Option<NonZeroU32> {
         let words = self.words.get(slot);
-        match self.form(slot) {
+        match form(words) {
             Form::Dense => NonZeroU32::new(words[low]),
             Form::Rank(_) => match rank(words, low) {
                 (at, true) => NonZeroU32::new(words[at]),
@@ -248,7 +264,7 @@ impl IdIndex {
     /// Live ids of a group with their handles, in order.
     fn entries(&self, slot: NonZeroU32) -> Vec<(u16, u32)> {
         let words = self.words.get(slot);
-        match self.form(slot) {
+        match form(words) {
             Form::Dense => (0u16..).zip(words.iter().copied()).filter(|(_, h)| *h != 0).collect(),
             Form::List(n) => keys(words, n).iter().copied().zip(words[1..=n].iter().copied()).collect(),
             Form::Rank(n) => {

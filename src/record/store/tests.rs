@@ -189,6 +189,11 @@ impl Pair {
                 self.twin.inode_ids.get(&InodeId(id.0 ^ 1 << 20)).copied()
             );
         }
+        let ids: Vec<BlockId> =
+            self.twin.blocks.values().flat_map(|b| [b.info.block.id, BlockId(b.info.block.id.0 ^ 4)]).collect();
+        let mut found = Vec::new();
+        self.store.find_blocks(&ids, &mut found);
+        assert!(found.iter().copied().eq(ids.iter().map(|id| self.store.find_block(*id))));
         for block in self.twin.blocks.values() {
             for id in
                 [block.info.block.id, BlockId(block.info.block.id.0 | 9), BlockId(block.info.block.id.0 ^ 1 << 40)]

@@ -55,6 +55,27 @@ fn fill_and_read() {
     lap("find a block, add 3 replicas", sum);
     assert_eq!(sum, 3 * files as u64);
     sum = 0;
+    let (mut ids, mut found) = (Vec::new(), Vec::new());
+    for n in 0..files {
+        ids.push(BlockId((1 << 30) + order(n)));
+        if ids.len() == 32 || n + 1 == files {
+            store.find_blocks(&ids, &mut found);
+            for (id, b) in ids.drain(..).zip(&found) {
+                let b = b.unwrap();
+                assert_eq!(store.block_alone(b).block.id, id);
+                sum += u64::from(store.add_replica(b, Replica { storage: StorageNumber(1), ..Replica::default() }));
+            }
+        }
+    }
+    lap("report it again, in batches", sum);
+    assert_eq!(sum, 0);
+    for n in 0..files {
+        let b = store.find_block(BlockId((1 << 30) + order(n))).unwrap();
+        assert_eq!(store.block_alone(b).block.id, BlockId((1 << 30) + order(n)));
+        sum += u64::from(store.add_replica(b, Replica { storage: StorageNumber(1), ..Replica::default() }));
+    }
+    lap("report it again, one by one", sum);
+    sum = 0;
     for n in 0..files {
         let h = store.find_inode(InodeId(order(n))).unwrap();
         sum += store.inode(h).mtime.0 as u64 + store.name(h).len() as u64 + store.blocks_of(h).len() as u64;
