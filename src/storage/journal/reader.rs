@@ -203,6 +203,12 @@ pub fn scan(disk: &dyn Disk, path: &Path, first: Txid, max: usize) -> Result<Sca
                 expected = expected.next();
                 continue;
             }
+            Ok(Some(hop)) if hop.intact && expected == first => {
+                // The file is not what its name says.
+                let reason = format!("begins with transaction {}", hop.txid);
+                let tail = Tail::Damaged { offset: reader.offset, reason, later: hop.txid };
+                return Ok(found(&reader, first, expected, tail));
+            }
             Ok(Some(hop)) if hop.intact => format!("transaction {} where {expected} should be", hop.txid),
             Ok(Some(_)) => "the checksum does not fit".to_owned(),
             Err(ReadError::Io(error)) => return Err(error.into()),
