@@ -157,6 +157,7 @@ fn class_and_text(refusal: &Refusal) -> (&'static str, String) {
         Refusal::UnresolvedPath { preceding, remainder, target, .. } => {
             (class::UNRESOLVED_PATH, resolved(preceding, remainder, target))
         }
+        Refusal::ListingStartNotFound(text) => (class::LISTING_START_NOT_FOUND, text.to_string()),
         Refusal::Snapshot(text) => (class::SNAPSHOT, text.to_string()),
         Refusal::Acl(text) => (class::ACL, text.to_string()),
         Refusal::NoTarget(text) => (class::IO, text.to_string()),

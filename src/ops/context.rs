@@ -51,6 +51,7 @@ impl<'a> Turn<'a> {
         caller: &'a Caller,
         effects: &'a mut Effects,
     ) -> Turn<'a> {
+        state.set_clock(now);
         Turn { state, log, settings, policy, now, caller, effects }
     }
 
@@ -92,8 +93,8 @@ impl<'a> Turn<'a> {
         self.state.retry.get(self.caller.rpc_ids.as_ref()?)
     }
 
-    /// Block soft state: locations, recovery, committed states; nothing durable.
-    pub fn blocks(&mut self) -> &mut State {
+    /// The state, for soft changes: locations, recovery, committed blocks, ages of leases. Nothing durable may be changed through it.
+    pub fn soft(&mut self) -> &mut State {
         self.state
     }
 }

@@ -25,7 +25,7 @@ pub use sequences::Sequences;
 use namespace::Tree;
 use std::collections::HashMap;
 use std::fmt;
-use vocab::time::Now;
+use vocab::time::{MonotonicMs, Now};
 use vocab::{Block, BlockId};
 
 /// The whole file system.
@@ -46,7 +46,12 @@ pub struct State {
     pub preserved: Preserved,
     /// Last blocks that a client has committed without a record yet, as the journal knows them: what a restart would find.
     uncommitted: HashMap<BlockId, Block>,
+    /// When the recovery of a block was last begun (soft).
+    recoveries: HashMap<BlockId, MonotonicMs>,
 }
+
+/// A recovery that has not ended after this time is begun again (Hadoop: 30 heartbeats).
+const RECOVERY_TIMEOUT_MS: u64 = 90_000;
 
 impl State {
     /// An empty file system, as a format leaves it.
@@ -67,6 +72,7 @@ impl State {
             tokens,
             preserved: Preserved::default(),
             uncommitted: HashMap::new(),
+            recoveries: HashMap::new(),
         }
     }
 
@@ -74,6 +80,21 @@ impl State {
     pub fn set_clock(&mut self, now: Now) {
         self.tree.leases.set_now(now.monotonic);
         self.retry.set_now(now.monotonic);
+    }
+
+    /// Whether the recovery of a block may begin now: none runs, or the last one is too old to be waited for.
+    pub fn begin_recovery_attempt(&mut self, id: BlockId) -> bool {
+        let now = self.tree.leases.now();
+        self.recoveries.retain(|_, begun| now.since(*begun) <= RECOVERY_TIMEOUT_MS);
+        if self.recoveries.contains_key(&id) {
+            return false;
+        }
+        self.recoveries.insert(id, now);
+        true
+    }
+    /// The recovery of a block has ended.
+    pub fn end_recovery_attempt(&mut self, id: BlockId) {
+        self.recoveries.remove(&id);
     }
 
     /// Frees up to `budget` inodes of subtrees that were cut off. Returns whether more wait.

@@ -85,6 +85,8 @@ pub enum Refusal {
         /// The link's target.
         target: PathText,
     },
+    /// A listing that is to go on after something that is gone (`DirectoryListingStartAfterNotFoundException`).
+    ListingStartNotFound(Arc<str>),
     /// Snapshot rules.
     Snapshot(Arc<str>),
     /// ACL rules.

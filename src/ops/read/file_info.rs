@@ -1,0 +1,90 @@
+//! getFileInfo, getFileLinkInfo, getLocatedFileInfo, isFileClosed, getPreferredBlockSize, checkAccess, getLinkTarget.
+
+use crate::View;
+use crate::status::{FileStatus, LocatedBlocks};
+use namespace::Walk;
+use record::{InodeHandle, KindTag};
+use vocab::{Action, Refusal};
+
+/// The inode of a path, or `None`. Superusers get `None` also where an ancestor is a file; others a refusal.
+fn find(view: &View<'_>, path: &[u8], walk: Walk) -> Result<Option<InodeHandle>, Refusal> {
+    match view.resolve(path, walk) {
+        Ok(resolved) => Ok(resolved.last()),
+        Err(Refusal::AccessControl(_) | Refusal::PermissionDenied(_)) if view.is_superuser() => Ok(None),
+        Err(refusal) => Err(refusal),
+    }
+}
+
+/// getFileInfo: status of what a path names, symlinks followed by the client; `None` if there is nothing.
+///
+/// # Errors
+/// Access along the path; `UnresolvedPath` for symlinks.
+pub fn get_file_info<'a>(view: &View<'a>, path: &[u8]) -> Result<Option<FileStatus<'a>>, Refusal> {
+    Ok(find(view, path, Walk::Read)?.map(|inode| view.own_status(inode)))
+}
+
+/// getFileLinkInfo: as [`get_file_info`], of a symlink itself.
+///
+/// # Errors
+/// As [`get_file_info`].
+pub fn get_file_link_info<'a>(view: &View<'a>, path: &[u8]) -> Result<Option<FileStatus<'a>>, Refusal> {
+    Ok(find(view, path, Walk::ReadLink)?.map(|inode| view.own_status(inode)))
+}
+
+/// getLocatedFileInfo: as [`get_file_info`], with all blocks of a file.
+///
+/// # Errors
+/// As [`get_file_info`].
+pub fn get_located_file_info<'a>(
+    view: &View<'a>,
+    path: &[u8],
+) -> Result<Option<(FileStatus<'a>, Option<LocatedBlocks>)>, Refusal> {
+    let Some(inode) = find(view, path, Walk::Read)? else { return Ok(None) };
+    let located = (view.state.store.kind(inode) == KindTag::File).then(|| view.located_blocks(inode, 0, u64::MAX));
+    Ok(Some((view.own_status(inode), located)))
+}
+
+/// isFileClosed.
+///
+/// # Errors
+/// `FileNotFound` for what is missing or no file; access.
+pub fn is_file_closed(view: &View<'_>, path: &[u8]) -> Result<bool, Refusal> {
+    let resolved = view.resolve(path, Walk::Read)?;
+    Ok(!view.state.is_open(view.file_of(&resolved)?))
+}
+
+/// getPreferredBlockSize, in bytes.
+///
+/// # Errors
+/// `FileNotFound` for what is missing or no file; access.
+pub fn get_preferred_block_size(view: &View<'_>, path: &[u8]) -> Result<u64, Refusal> {
+    let resolved = view.resolve(path, Walk::ReadLink)?;
+    let file = view.file_of(&resolved)?;
+    Ok(view.state.tree.file_shape(&view.state.store, file).map_or(0, |s| s.block_size))
+}
+
+/// checkAccess: whether the caller has this access.
+///
+/// # Errors
+/// `FileNotFound`, `PermissionDenied`.
+pub fn check_access(view: &View<'_>, path: &[u8], action: Action) -> Result<(), Refusal> {
+    let resolved = view.resolve(path, Walk::Read)?;
+    if resolved.last().is_none() {
+        return Err(Refusal::not_found(format!("Path not found: {}", resolved.path_text())));
+    }
+    view.check_inode(&resolved, action)
+}
+
+/// getLinkTarget.
+///
+/// # Errors
+/// `FileNotFound`, `Io` for what is no symlink; access.
+pub fn get_link_target<'a>(view: &View<'a>, path: &[u8]) -> Result<&'a [u8], Refusal> {
+    let Some(inode) = find(view, path, Walk::ReadLink)? else {
+        return Err(Refusal::not_found(format!("File does not exist: {}", view.path_text(path))));
+    };
+    if view.state.store.kind(inode) != KindTag::Symlink {
+        return Err(Refusal::io(format!("Path {} is not a symbolic link", view.path_text(path))));
+    }
+    Ok(view.state.tree.symlink_target(inode))
+}

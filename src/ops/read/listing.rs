@@ -1,0 +1,139 @@
+//! getListing and getBatchedListing: entries go to a visitor as they are walked.
+
+use crate::View;
+use crate::status::{FileStatus, LocatedBlocks};
+use namespace::resolve::is_exactly_reserved;
+use namespace::{Resolved, Walk};
+use record::{InodeHandle, KindTag};
+use vocab::storage_policy::UNSPECIFIED;
+use vocab::{Action, Refusal};
+
+/// Who takes the entries of a listing.
+pub trait ListingVisitor {
+    /// One entry, with all its blocks if locations were asked for and it is a file.
+    fn entry(&mut self, status: &FileStatus<'_>, located: Option<&LocatedBlocks>);
+}
+
+impl ListingVisitor for Vec<(FileStatus<'static>, Option<LocatedBlocks>)> {
+    fn entry(&mut self, status: &FileStatus<'_>, located: Option<&LocatedBlocks>) {
+        self.push((status.clone().into_owned(), located.cloned()));
+    }
+}
+
+/// What a listing says besides its entries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Page {
+    /// Entries given.
+    pub given: usize,
+    /// Entries after them.
+    pub remaining: usize,
+}
+
+/// getListing: a page of a directory, or the status of a file. `None` if the path does not exist.
+///
+/// # Errors
+/// Access along the path and READ_EXECUTE of the directory; `UnresolvedPath`.
+pub fn get_listing(
+    view: &View<'_>,
+    path: &[u8],
+    start_after: &[u8],
+    need_location: bool,
+    visitor: &mut dyn ListingVisitor,
+) -> Result<Option<Page>, Refusal> {
+    let resolved = view.resolve(path, Walk::Read)?;
+    let start_after = resolve_start(view, start_after)?;
+    let is_directory = |inode: InodeHandle| view.state.store.kind(inode) == KindTag::Directory;
+    if resolved.last().is_some_and(is_directory) {
+        view.check_inode(&resolved, Action::READ_EXECUTE)?;
+    }
+    if is_exactly_reserved(path) {
+        return Ok(Some(list_reserved(view, visitor)));
+    }
+    if resolved.name() == b".snapshot" && resolved.last().is_none() && resolved.parent().is_some_and(is_directory) {
+        return Err(Refusal::Snapshot(
+            format!(
+                "Directory is not a snapshottable directory: {}",
+                view.path_text(&resolved.path_to(resolved.depth() - 1))
+            )
+            .into(),
+        ));
+    }
+    let Some(inode) = resolved.last() else { return Ok(None) };
+    let policy = view.state.tree.storage_policy(&view.state.store, inode);
+    if !is_directory(inode) {
+        let mut budget = view.settings.listing_limit as i64;
+        give(view, inode, b"", policy, need_location, visitor, &mut budget);
+        return Ok(Some(Page { given: 1, remaining: 0 }));
+    }
+    Ok(Some(list_directory(view, inode, policy, &start_after, need_location, view.settings.listing_limit, visitor)))
+}
+
+/// A start name that is a whole path below `/.reserved` stands for the last name of what it resolves to.
+fn resolve_start(view: &View<'_>, start_after: &[u8]) -> Result<Vec<u8>, Refusal> {
+    if !start_after.starts_with(b"/.reserved/") {
+        return Ok(start_after.to_vec());
+    }
+    let resolved: Result<Resolved<'_>, Refusal> = view.state.tree.resolve(&view.state.store, start_after);
+    resolved.map(|r| r.name().to_vec()).map_err(|_| {
+        Refusal::ListingStartNotFound(format!("Can't find startAfter {}", view.path_text(start_after)).into())
+    })
+}
+
+/// Children after a name, up to a limit of entries and of locations (`dfs.ls.limit` both).
+pub(super) fn list_directory(
+    view: &View<'_>,
+    directory: InodeHandle,
+    policy: u8,
+    start_after: &[u8],
+    need_location: bool,
+    limit: usize,
+    visitor: &mut dyn ListingVisitor,
+) -> Page {
+    let state = view.state;
+    let (children, before) = state.tree.children_after(&state.store, directory, start_after);
+    let total = state.store.children(directory).1 as usize - before;
+    let mut budget = limit as i64;
+    let mut given = 0;
+    for child in children.take(limit) {
+        let own = state.tree.own_storage_policy(&state.store, child);
+        let policy = if own == UNSPECIFIED { policy } else { own };
+        give(view, child, state.store.name(child), policy, need_location, visitor, &mut budget);
+        given += 1;
+        if budget <= 0 {
+            break;
+        }
+    }
+    Page { given, remaining: total - given }
+}
+
+fn give<'a>(
+    view: &View<'a>,
+    inode: InodeHandle,
+    name: &'a [u8],
+    policy: u8,
+    need_location: bool,
+    visitor: &mut dyn ListingVisitor,
+    budget: &mut i64,
+) {
+    let status = view.status(inode, name, policy);
+    if need_location && status.kind == KindTag::File {
+        let located = view.located_blocks(inode, 0, u64::MAX);
+        *budget -= located.blocks.len() as i64 * i64::from(status.replication);
+        visitor.entry(&status, Some(&located));
+    } else {
+        visitor.entry(&status, None);
+    }
+}
+
+/// The two virtual directories below `/.reserved`.
+fn list_reserved(view: &View<'_>, visitor: &mut dyn ListingVisitor) -> Page {
+    let root = view.own_status(view.state.tree.root());
+    for name in [&b".inodes"[..], b"raw"] {
+        let mut status = root.clone();
+        status.name = name.into();
+        status.mode = vocab::Mode::new(0o770);
+        status.children = 0;
+        visitor.entry(&status, None);
+    }
+    Page { given: 2, remaining: 0 }
+}

@@ -1,0 +1,8 @@
+//! Purpose: operations that only look: functions over a view that give plain values or feed a visitor.
+//! Called by: server, under a read hold.
+//! Calls: state, namespace, blocks, vocab.
+//! Never: changes anything; logs an edit record (the access time of a read is an operation of its own).
+//! Invariants: what is not there is `None` or a refusal exactly where Hadoop has it so.
+
+pub mod file_info;
+pub mod listing;

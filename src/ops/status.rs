@@ -1,0 +1,197 @@
+//! What a client learns of an inode (Hadoop's `HdfsFileStatus`), and of a file's blocks (`LocatedBlocks`).
+
+use crate::View;
+use blocks::{Located, Reader};
+use record::{Features, InodeHandle, InodeKind, KindTag};
+use std::borrow::Cow;
+use std::sync::Arc;
+use vocab::{BlockState, InodeId, Mode, TimeMs};
+
+/// Status of an inode. Borrows names from the state; [`FileStatus::into_owned`] cuts loose.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FileStatus<'a> {
+    /// File, directory or symlink.
+    pub kind: KindTag,
+    /// Name within the directory that was listed; empty for the path asked for itself.
+    pub name: Cow<'a, [u8]>,
+    /// Inode id.
+    pub id: InodeId,
+    /// Length in bytes; 0 for directories.
+    pub length: u64,
+    /// Replication; 0 for directories.
+    pub replication: u16,
+    /// Preferred block size in bytes; 0 for directories.
+    pub block_size: u64,
+    /// Modification time.
+    pub mtime: TimeMs,
+    /// Access time.
+    pub atime: TimeMs,
+    /// Permission bits.
+    pub mode: Mode,
+    /// Owner.
+    pub owner: Arc<str>,
+    /// Group.
+    pub group: Arc<str>,
+    /// Target of a symlink.
+    pub symlink: Option<Cow<'a, [u8]>>,
+    /// Number of children; 0 for files.
+    pub children: u32,
+    /// Storage policy in effect, 0 if none is set up to the root.
+    pub storage_policy: u8,
+    /// Marks.
+    pub flags: StatusFlags,
+}
+
+/// Marks of a status, numbered as `HdfsFileStatusProto.Flags`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct StatusFlags(pub u32);
+
+impl StatusFlags {
+    /// The inode has an ACL.
+    pub const ACL: u32 = 1;
+    /// It is encrypted.
+    pub const ENCRYPTED: u32 = 2;
+    /// It is erasure coded.
+    pub const ERASURE_CODED: u32 = 4;
+    /// It is a snapshottable directory.
+    pub const SNAPSHOTTABLE: u32 = 8;
+}
+
+impl FileStatus<'_> {
+    /// The same without borrows.
+    pub fn into_owned(self) -> FileStatus<'static> {
+        FileStatus { name: self.name.into_owned().into(), symlink: self.symlink.map(|s| s.into_owned().into()), ..self }
+    }
+}
+
+/// One block of a file with where it is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LocatedBlock {
+    /// Where the block begins in the file, in bytes.
+    pub offset: u64,
+    /// Block and replicas.
+    pub located: Located,
+}
+
+/// Blocks of (a range of) a file.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct LocatedBlocks {
+    /// Length of the file without a last block that is being written.
+    pub file_length: u64,
+    /// Whether the file is open.
+    pub under_construction: bool,
+    /// Blocks that the range touches.
+    pub blocks: Vec<LocatedBlock>,
+    /// The last block of the file; `None` for a file without blocks.
+    pub last: Option<LocatedBlock>,
+    /// Whether the last block is complete (or there is none).
+    pub last_complete: bool,
+}
+
+impl<'a> View<'a> {
+    /// Status of an inode under a name (empty for the path itself). `storage_policy` is the one in effect.
+    pub fn status(&self, inode: InodeHandle, name: &'a [u8], storage_policy: u8) -> FileStatus<'a> {
+        let store = &self.state.store;
+        let i = store.inode(inode);
+        let mut flags = 0;
+        if i.features.contains(Features::ACL) {
+            flags |= StatusFlags::ACL;
+        }
+        if i.features.contains(Features::SNAPSHOTTABLE) {
+            flags |= StatusFlags::SNAPSHOTTABLE;
+        }
+        let mut status = FileStatus {
+            kind: i.kind.tag(),
+            name: Cow::Borrowed(name),
+            id: i.id,
+            length: 0,
+            replication: 0,
+            block_size: 0,
+            mtime: i.mtime,
+            atime: i.atime,
+            mode: i.mode,
+            owner: store.user_name(i.user).clone(),
+            group: store.group_name(i.group).clone(),
+            symlink: None,
+            children: 0,
+            storage_policy,
+            flags: StatusFlags(flags),
+        };
+        match i.kind {
+            InodeKind::File { replication, block_size, .. } => {
+                status.length = self.state.tree.file_length(store, inode);
+                status.replication = replication;
+                status.block_size = block_size;
+            }
+            InodeKind::Directory { child_count, .. } => status.children = child_count,
+            InodeKind::Symlink => status.symlink = Some(Cow::Borrowed(self.state.tree.symlink_target(inode))),
+            InodeKind::Reference { .. } => {}
+        }
+        status
+    }
+
+    /// Status of an inode as the answer for its own path.
+    pub fn own_status(&self, inode: InodeHandle) -> FileStatus<'a> {
+        let policy = match self.state.store.kind(inode) {
+            KindTag::Symlink => 0,
+            _ => self.state.tree.storage_policy(&self.state.store, inode),
+        };
+        self.status(inode, b"", policy)
+    }
+
+    /// Where the caller reads from.
+    pub fn reader(&self) -> Reader<'static> {
+        let address = self.caller.address.ip().to_canonical().to_string();
+        Reader { node: self.state.blocks.node_at(&address), location: None }
+    }
+
+    /// A block with its locations, nearest first.
+    pub fn locate(&self, b: record::BlockHandle, offset: u64, reader: &Reader<'_>) -> LocatedBlock {
+        let mut located = self.state.blocks.locate(&self.state.store, b);
+        self.state.blocks.sort_locations(&mut located, reader, self.now.monotonic);
+        LocatedBlock { offset, located }
+    }
+
+    /// Blocks of a file that touch `length` bytes from `offset` on.
+    pub fn located_blocks(&self, file: InodeHandle, offset: u64, length: u64) -> LocatedBlocks {
+        let state = self.state;
+        let under_construction = state.is_open(file);
+        let reader = self.reader();
+        let end = offset.saturating_add(length);
+        let mut answer = LocatedBlocks { under_construction, last_complete: true, ..LocatedBlocks::default() };
+        let mut start = 0u64;
+        let blocks = state.store.blocks_of(file);
+        for (i, b) in blocks.iter().enumerate() {
+            let info = state.store.block(*b);
+            let last = i + 1 == blocks.len();
+            let stop = start + info.block.length;
+            if start < end && stop > offset && !(last && under_construction && info.state != BlockState::Complete) {
+                answer.blocks.push(self.locate(*b, start, &reader));
+            }
+            if last {
+                answer.last_complete = info.state == BlockState::Complete;
+                let located = self.locate(*b, start, &reader);
+                let open = under_construction && !answer.last_complete;
+                if open && start < end && (stop > offset || info.block.length == 0 && start >= offset) {
+                    answer.blocks.push(located.clone());
+                }
+                answer.last = Some(located);
+                answer.file_length = if open { start } else { stop };
+            }
+            start = stop;
+        }
+        answer
+    }
+}
+
+impl View<'_> {
+    /// Status of an inode by id, cut loose from the state.
+    ///
+    /// # Errors
+    /// `FileNotFound` if it is gone.
+    pub fn status_of_id(&self, id: InodeId) -> Result<FileStatus<'static>, vocab::Refusal> {
+        let inode = self.state.tree.find(&self.state.store, id);
+        let inode = inode.ok_or_else(|| vocab::Refusal::not_found(format!("File does not exist: inode {id}")))?;
+        Ok(self.own_status(inode).into_owned())
+    }
+}

@@ -1,0 +1,199 @@
+//! create: a new open file, over an existing one if asked.
+
+use super::lease::LeaseTaker;
+use super::new_node::CreateModes;
+use crate::checks::invalid_path;
+use crate::status::FileStatus;
+use crate::{Operation, Turn, View, Write};
+use edit::Record;
+use edit::record::AddClose;
+use namespace::quota::difference;
+use namespace::resolve::is_exactly_reserved;
+use namespace::{Resolved, Walk};
+use record::{InodeHandle, KindTag};
+use state::RetryPayload;
+use std::borrow::Cow;
+use std::sync::Arc;
+use vocab::quota::Usage;
+use vocab::storage_policy::{self, LAZY_PERSIST};
+use vocab::xattr::XattrNamespace;
+use vocab::{Action, Refusal};
+
+/// Creates a file and gives the client its lease. Answers the file's status.
+#[derive(Clone, Debug)]
+pub struct Create {
+    /// Path.
+    pub path: Vec<u8>,
+    /// Mode.
+    pub modes: CreateModes,
+    /// Lease holder.
+    pub client: Arc<str>,
+    /// Whether a file may be made (`CreateFlag.CREATE`).
+    pub create: bool,
+    /// Whether an existing file is replaced.
+    pub overwrite: bool,
+    /// Whether missing ancestors are made.
+    pub create_parents: bool,
+    /// Replicas.
+    pub replication: u16,
+    /// Preferred block size in bytes.
+    pub block_size: u64,
+    /// `CreateFlag.LAZY_PERSIST`.
+    pub lazy_persist: bool,
+    /// `CreateFlag.SHOULD_REPLICATE`: not erasure coded, whatever the directory says.
+    pub should_replicate: bool,
+    /// Erasure coding policy by name.
+    pub erasure_coding_policy: Option<Arc<str>>,
+    /// Storage policy by name.
+    pub storage_policy: Option<Arc<str>>,
+}
+
+impl Write for Create {
+    type Prepared = ();
+    type Reply = FileStatus<'static>;
+    const OPERATION: Operation = Operation::Create;
+
+    fn prepare(&self, view: &View<'_>) -> Result<(), Refusal> {
+        view.check_path_length("create", &self.path)
+    }
+
+    fn run(&self, turn: &mut Turn<'_>, (): ()) -> Result<Self::Reply, Refusal> {
+        if let Some(RetryPayload::File(id)) = turn.cached().map(|e| e.payload.clone()) {
+            return turn.view().status_of_id(id);
+        }
+        let resolved = self.check(&turn.view())?;
+        let mut replaces = None;
+        if let Some(old) = resolved.last() {
+            let machine = turn.view().client_machine();
+            if !self.overwrite {
+                let path = resolved.path_text();
+                turn.take_lease(LeaseTaker::CreateFile, old, &path, &self.client, &machine, false)?;
+                return Err(Refusal::FileAlreadyExists(format!("{path} for client {machine} already exists").into()));
+            }
+            replaces = Some(old);
+        }
+        turn.view().check_object_count()?;
+        let parent = turn.make_ancestors(&resolved, self.modes, true)?;
+        let record = self.record(turn, &resolved, parent, replaces)?;
+        let made = turn.log(record);
+        turn.view().status_of_id(made.inode.unwrap_or_default())
+    }
+}
+
+impl Create {
+    /// All that can be refused before anything is made, in Hadoop's order.
+    fn check<'p>(&'p self, view: &View<'_>) -> Result<Resolved<'p>, Refusal> {
+        let text = view.path_text(&self.path);
+        let reserved = self.path.starts_with(b"/.reserved/");
+        let usable =
+            reserved && (self.path.starts_with(b"/.reserved/raw") || self.path.starts_with(b"/.reserved/.inodes"));
+        if !vocab::path::is_valid_name(&self.path) || is_exactly_reserved(&self.path) || reserved && !usable {
+            return Err(invalid_path(&text));
+        }
+        if self.should_replicate && self.erasure_coding_policy.as_deref().is_some_and(|p| !p.is_empty()) {
+            return Err(Refusal::HadoopIllegalArgument(
+                "SHOULD_REPLICATE flag and ecPolicyName are exclusive parameters. Set both is not allowed!".into(),
+            ));
+        }
+        view.check_safe_mode(|| format!("Cannot create file{text}"))?;
+        let resolved = view.resolve(&self.path, Walk::Create)?;
+        view.check_ancestor(&resolved, Action::WRITE)?;
+        match resolved.last() {
+            Some(inode) if view.state.store.kind(inode) == KindTag::Directory => {
+                let path = resolved.path_text();
+                return Err(Refusal::FileAlreadyExists(format!("{path} already exists as a directory").into()));
+            }
+            Some(_) if self.overwrite => view.check_inode(&resolved, Action::WRITE)?,
+            Some(_) => {}
+            None => {
+                if !self.create_parents {
+                    view.check_parent_directory(&resolved)?;
+                }
+                if !self.create {
+                    return Err(Refusal::not_found(format!("Can't overwrite non-existent {text}")));
+                }
+            }
+        }
+        let least = view.settings.block_size_min;
+        if self.block_size < least {
+            return Err(Refusal::io(format!(
+                "Specified block size {} is less than configured minimum value dfs.namenode.fs-limits.min-block-size={least}",
+                self.block_size
+            )));
+        }
+        if !self.should_replicate {
+            self.check_not_striped(view, &resolved)?;
+        }
+        view.check_replication(&text, self.replication)?;
+        Ok(resolved)
+    }
+
+    /// Erasure coding is not done yet: refused by name.
+    fn check_not_striped(&self, view: &View<'_>, resolved: &Resolved<'_>) -> Result<(), Refusal> {
+        let inherited =
+            |i: &InodeHandle| view.state.tree.xattr(*i, XattrNamespace::System, "hdfs.erasurecoding.policy").is_some();
+        if self.erasure_coding_policy.as_deref().is_some_and(|p| !p.is_empty())
+            || resolved.inodes().iter().any(inherited)
+        {
+            return Err(Refusal::Unsupported("createWithEC not supported.".into()));
+        }
+        Ok(())
+    }
+
+    fn storage_policy(&self, view: &View<'_>, parent: InodeHandle) -> Result<u8, Refusal> {
+        let mut own = 0;
+        if let Some(name) = self.storage_policy.as_deref().filter(|n| !n.is_empty()) {
+            own = storage_policy::by_name(name)
+                .ok_or_else(|| {
+                    Refusal::HadoopIllegalArgument(format!("Cannot find a block policy with the name {name}").into())
+                })?
+                .id;
+        }
+        if self.lazy_persist {
+            return Ok(LAZY_PERSIST);
+        }
+        let effective = if own == 0 { view.state.tree.storage_policy(&view.state.store, parent) } else { own };
+        match storage_policy::by_id(effective) {
+            Some(policy) if policy.copy_on_create => Ok(policy.id),
+            _ => Ok(own),
+        }
+    }
+
+    /// Quirk: `a_refused_overwrite_keeps_the_old_file`: limits and quotas are checked before the old file goes; Hadoop deletes it first.
+    fn record(
+        &self,
+        turn: &Turn<'_>,
+        resolved: &Resolved<'_>,
+        parent: InodeHandle,
+        replaces: Option<InodeHandle>,
+    ) -> Result<Record<'static>, Refusal> {
+        let view = turn.view();
+        let state = view.state;
+        if replaces.is_none() {
+            view.check_new_name(parent, &resolved.path_to(resolved.depth() - 1), resolved.name())?;
+        }
+        let new = Usage { namespace: 1, ..Usage::default() };
+        let old = replaces.map_or(Usage::default(), |old| state.tree.inode_usage(&state.store, old));
+        state.tree.verify_quota(&state.store, parent, None, &difference(&new, &old))?;
+        let attributes = view.new_attributes(parent, self.modes, false);
+        let time = view.now.wall;
+        Ok(Record::Add(Box::new(AddClose {
+            inode_id: turn.next_inode_id(),
+            path: Cow::Owned(resolved.path()),
+            replication: self.replication,
+            mtime: time,
+            atime: time,
+            block_size: self.block_size,
+            blocks: Vec::new(),
+            permission: view.new_permission(parent, attributes.mode),
+            acl: attributes.acl,
+            xattrs: Vec::new(),
+            client_name: self.client.to_string().into(),
+            client_machine: view.client_machine().into(),
+            overwrite: self.overwrite,
+            storage_policy: self.storage_policy(&view, parent)?,
+            erasure_coding_policy: 0,
+            rpc: view.caller.rpc_ids,
+        })))
+    }
+}
