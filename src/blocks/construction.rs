@@ -1,7 +1,7 @@
 //! Blocks that are being written or recovered: where their replicas are expected (Hadoop's `BlockUnderConstructionFeature`).
 
 use crate::placement::Target;
-use crate::{Blocks, NodeNumber, Recovery};
+use crate::{Blocks, NodeNumber};
 use record::{BlockHandle, StorageNumber, Store};
 use smallvec::SmallVec;
 use vocab::{Block, BlockId, BlockState, GenerationStamp, Refusal, ReplicaState};
@@ -16,7 +16,7 @@ pub struct Expected {
     /// State last reported; being written where nothing was.
     pub state: ReplicaState,
     /// Whether it was asked to lead a recovery already.
-    tried: bool,
+    pub(crate) tried: bool,
 }
 
 /// What is known of an open block beyond its record.
@@ -158,69 +158,6 @@ impl Blocks {
         if !coming.is_empty() {
             self.pending.add(construction.block.id, &coming, self.clock);
         }
-    }
-
-    // ---- recovery
-
-    /// Starts (again) the recovery of an open block under a new stamp: the expected place whose node was heard from last and that did not
-    /// lead yet gets the order. `false` if there is no place at all, so that no one can lead.
-    pub fn begin_recovery(&mut self, store: &mut Store, b: BlockHandle, recovery_id: GenerationStamp) -> bool {
-        let info = store.block(b);
-        let id = info.block.id;
-        store.edit_block(b, |i| i.state = BlockState::UnderRecovery);
-        let c = self.construction.entry(id).or_insert_with(|| Construction::new(info.block));
-        c.recovery_id = Some(recovery_id);
-        if c.expected.is_empty() {
-            return false;
-        }
-        let alive = |s: StorageNumber, r: &crate::registry::Registry| {
-            r.volume(s).and_then(|v| r.node(v.node)).filter(|n| n.alive).map(|n| (n.number, n.last_update))
-        };
-        if c.expected.iter().all(|e| e.tried || alive(e.storage, &self.registry).is_none()) {
-            c.expected.iter_mut().for_each(|e| e.tried = false);
-        }
-        let mut best: Option<(usize, NodeNumber, vocab::time::MonotonicMs)> = None;
-        for (i, e) in c.expected.iter().enumerate().filter(|(_, e)| !e.tried) {
-            if let Some((node, at)) = alive(e.storage, &self.registry)
-                && best.is_none_or(|(.., t)| at > t)
-            {
-                best = Some((i, node, at));
-            }
-        }
-        if let Some((i, primary, _)) = best {
-            c.expected[i].tried = true;
-            let node = self.registry.node_mut(primary).expect("alive");
-            if !node.mailbox.recover.contains(&id) {
-                node.mailbox.recover.push_back(id);
-            }
-        }
-        true
-    }
-
-    /// The order for the primary, made when its heartbeat comes: stale nodes are left out where two or more fresh ones remain.
-    pub(crate) fn recovery_order(&self, store: &Store, id: BlockId, now: vocab::time::MonotonicMs) -> Option<Recovery> {
-        let b = store.find_block(id)?;
-        let info = store.block(b);
-        let c = self.construction.get(&id)?;
-        let recovery_id = c.recovery_id?;
-        if info.state != BlockState::UnderRecovery || info.deleted {
-            return None;
-        }
-        let places = |fresh: bool| -> Vec<Target> {
-            c.expected
-                .iter()
-                .filter_map(|e| self.target(e.storage))
-                .filter(|t| {
-                    let node = self.registry.node(t.node).expect("target of a node");
-                    node.alive && (!fresh || !node.is_stale(now, self.settings.stale_interval_ms))
-                })
-                .collect()
-        };
-        let mut locations = places(true);
-        if locations.len() <= 1 {
-            locations = places(false);
-        }
-        Some(Recovery { block: info.block, locations, recovery_id: recovery_id.0, truncate: c.truncate })
     }
 
     /// A volume with its node, as commands and answers name it.

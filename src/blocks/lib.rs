@@ -14,6 +14,7 @@ mod mailbox;
 mod node;
 pub mod placement;
 pub mod policies;
+mod recovery;
 pub mod redundancy;
 mod registry;
 pub mod report;

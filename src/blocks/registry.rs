@@ -292,6 +292,14 @@ impl Blocks {
         ))
     }
 
+    /// Whether the DataNode of an id in a message is known.
+    ///
+    /// # Errors
+    /// `UnregisteredNode` when another address serves its uuid.
+    pub fn is_known(&self, id: &DatanodeId) -> Result<bool, Refusal> {
+        Ok(self.identify_as(id, id)?.is_some())
+    }
+
     /// Registers a DataNode (again): it is alive afterwards, and its volumes wait for first reports. Gives back the registration as
     /// stored, with the address the call came from.
     ///

@@ -4,9 +4,14 @@
 //! Never: locks, syncs, reads a clock or a file; changes durable state except through `Turn::log`.
 //! Invariants: a refusal leaves state and journal unchanged unless the operation's documentation says otherwise.
 
+pub mod checks;
 pub mod context;
+pub mod datanode;
+pub mod read;
 pub mod settings;
+pub mod status;
 pub mod table;
+pub mod write;
 
 pub use context::{Log, Turn, View, Write};
 pub use settings::Settings;

@@ -1,0 +1,118 @@
+//! Recovery of a block whose writer is gone: who leads it, and what it comes to (Hadoop's `initializeBlockRecovery` and
+//! `commitBlockSynchronization`).
+
+use crate::placement::Target;
+use crate::redundancy::CorruptReason;
+use crate::{Blocks, Construction, NodeNumber, Recovery};
+use record::{BlockHandle, StorageNumber, Store};
+use vocab::time::MonotonicMs;
+use vocab::{Block, BlockId, BlockState, GenerationStamp};
+
+impl Blocks {
+    /// Starts (again) the recovery of an open block under a new stamp: the expected place whose node was heard from last and that did not
+    /// lead yet gets the order. `false` if there is no place at all, so that no one can lead.
+    pub fn begin_recovery(&mut self, store: &mut Store, b: BlockHandle, recovery_id: GenerationStamp) -> bool {
+        let info = store.block(b);
+        let id = info.block.id;
+        store.edit_block(b, |i| i.state = BlockState::UnderRecovery);
+        let c = self.construction.entry(id).or_insert_with(|| Construction::new(info.block));
+        c.recovery_id = Some(recovery_id);
+        if c.expected.is_empty() {
+            store.replicas(b).iter().for_each(|r| c.expect(r.storage, info.block));
+        }
+        if c.expected.is_empty() {
+            return false;
+        }
+        let alive = |s: StorageNumber, r: &crate::registry::Registry| {
+            r.volume(s).and_then(|v| r.node(v.node)).filter(|n| n.alive).map(|n| (n.number, n.last_update))
+        };
+        if c.expected.iter().all(|e| e.tried || alive(e.storage, &self.registry).is_none()) {
+            c.expected.iter_mut().for_each(|e| e.tried = false);
+        }
+        let mut best: Option<(usize, NodeNumber, MonotonicMs)> = None;
+        for (i, e) in c.expected.iter().enumerate().filter(|(_, e)| !e.tried) {
+            if let Some((node, at)) = alive(e.storage, &self.registry)
+                && best.is_none_or(|(.., t)| at > t)
+            {
+                best = Some((i, node, at));
+            }
+        }
+        if let Some((i, primary, _)) = best {
+            c.expected[i].tried = true;
+            let node = self.registry.node_mut(primary).expect("alive");
+            if !node.mailbox.recover.contains(&id) {
+                node.mailbox.recover.push_back(id);
+            }
+        }
+        true
+    }
+
+    /// The order for the primary, made when its heartbeat comes: stale nodes are left out where two or more fresh ones remain.
+    pub(crate) fn recovery_order(&self, store: &Store, id: BlockId, now: MonotonicMs) -> Option<Recovery> {
+        let b = store.find_block(id)?;
+        let info = store.block(b);
+        let c = self.construction.get(&id)?;
+        let recovery_id = c.recovery_id?;
+        if info.state != BlockState::UnderRecovery || info.deleted {
+            return None;
+        }
+        let places = |fresh: bool| -> Vec<Target> {
+            c.expected
+                .iter()
+                .filter_map(|e| self.target(e.storage))
+                .filter(|t| {
+                    let node = self.registry.node(t.node).expect("target of a node");
+                    node.alive && (!fresh || !node.is_stale(now, self.settings.stale_interval_ms))
+                })
+                .collect()
+        };
+        let mut locations = places(true);
+        if locations.len() <= 1 {
+            locations = places(false);
+        }
+        Some(Recovery { block: info.block, locations, recovery_id: recovery_id.0, truncate: c.truncate })
+    }
+
+    /// Stamp that the running recovery of a block will give; `None` where none runs.
+    pub fn recovery_id(&self, id: BlockId) -> Option<GenerationStamp> {
+        self.construction.get(&id)?.recovery_id
+    }
+
+    /// A recovery came to its end: the block has its new stamp and length, and just these replicas. It stays open.
+    pub fn end_recovery(&mut self, store: &mut Store, b: BlockHandle, recovered: Block, on: &[StorageNumber]) {
+        store.edit_block(b, |i| {
+            i.block = recovered;
+            i.state = BlockState::UnderConstruction;
+        });
+        let c = self.construction.entry(recovered.id).or_insert_with(|| Construction::new(recovered));
+        *c = Construction::new(recovered);
+        on.iter().for_each(|s| c.expect(*s, recovered));
+    }
+
+    /// After [`Blocks::end_recovery`] of a file that is closed: the primary has seen the replicas finalized, so they count at once; those left on
+    /// other nodes are corrupt.
+    pub fn settle_recovery(&mut self, store: &mut Store, b: BlockHandle, old: Block, on: &[StorageNumber]) {
+        for s in on {
+            self.add_stored(store, b, *s, None);
+        }
+        let block = store.block(b).block;
+        let reason = match (block.stamp != old.stamp, block.length != old.length) {
+            (true, _) => CorruptReason::StampMismatch,
+            (false, true) => CorruptReason::SizeMismatch,
+            (false, false) => return,
+        };
+        for r in store.replicas(b) {
+            if !on.contains(&r.storage) {
+                self.mark_corrupt(store, b, r.storage, &old, reason);
+            }
+        }
+    }
+
+    /// Makes a committed block complete whatever its replicas: its recovery has just ended, so nothing more will come by itself.
+    pub fn force_complete(&mut self, store: &mut Store, b: BlockHandle) {
+        if store.block(b).state != BlockState::Complete {
+            store.edit_block(b, |i| i.state = BlockState::Complete);
+            self.block_completed(store, b);
+        }
+    }
+}
