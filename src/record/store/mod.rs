@@ -211,3 +211,9 @@ impl Store {
         self.groups.find(name).map(GroupId)
     }
 }
+
+// The engine shares the store between threads.
+const _: () = {
+    const fn shared<T: Send + Sync>() {}
+    shared::<Store>();
+};
