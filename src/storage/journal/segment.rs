@@ -90,11 +90,9 @@ impl OpenSegment {
     fn write(&mut self, bytes: &[u8], preallocation: usize) -> io::Result<()> {
         let end = self.position + bytes.len() as u64;
         if end > self.length {
-            // Fill becomes durable before records go over it: then a sector that a crash left unwritten is one of fill, which the
-            // recovery can tell from damage.
+            // What a crash leaves unwritten is then a sector of fill, or of zeros where the file grew: both can be told from damage.
             let grow = (end - self.length).next_multiple_of(preallocation.max(1) as u64);
             self.file.write_all_at(&vec![frame::FILL; grow as usize], self.length)?;
-            self.file.sync_data()?;
             self.length += grow;
         }
         self.file.write_all_at(bytes, self.position)?;

@@ -163,25 +163,28 @@ fn a_failed_directory_is_dropped_and_comes_back_with_the_next_segment_if_it_may(
         let dirs = directories(2);
         let (journal, log) = open(&os, &dirs, 1, 0, Options { restore, ..Options::default() });
         let journal = journal.unwrap();
-        disk.break_path(Path::new("/b"));
+        // A flush begins only after the one before, `seen_txid` included, has ended.
         journal.append(&numbered(2));
         journal.watermark().wait_blocking(Txid(2)).unwrap();
+        disk.break_path(Path::new("/b"));
+        journal.append(&numbered(3));
+        journal.watermark().wait_blocking(Txid(3)).unwrap();
         assert!(log.0.lock()[0].starts_with("dropped /b/current"), "{log:?}");
         assert!(journal.members()[1].dropped.is_some() && journal.members()[0].dropped.is_none());
         disk.mend();
-        journal.append(&numbered(3));
-        journal.watermark().wait_blocking(Txid(3)).unwrap();
+        journal.append(&numbered(4));
+        journal.watermark().wait_blocking(Txid(4)).unwrap();
         assert_eq!(log.0.lock().len(), 1, "not touched within the segment");
         journal.roll();
         journal.close().unwrap();
         let b = files(&disk, &dirs[1]);
         if restore {
             assert_eq!(log.0.lock()[1], "restored /b/current");
-            assert!(b.contains(&"edits_~005-~006".to_owned()), "{b:?}");
+            assert!(b.contains(&"edits_~006-~007".to_owned()), "{b:?}");
         } else {
             assert_eq!(b, ["edits_inprogress_~001", "seen_txid"]);
         }
-        assert_eq!(load(&disk, &dirs).unwrap().0, Txid(6));
+        assert_eq!(load(&disk, &dirs).unwrap().0, Txid(7));
     }
 }
 
