@@ -4,5 +4,8 @@
 //! Never: decides an operation, holds the state lock over an await or while it encodes more than one hold has read.
 //! Invariants: what a method answers is decided by the operation; this layer only translates, and every refusal goes through `observe`.
 
+mod assembly;
 pub mod http;
 pub mod service;
+
+pub use assembly::{BoundPort, Servers, serve};

@@ -4,12 +4,14 @@
 //! Never: holds the state lock while a page is written; answers a request about the state before there is one.
 //! Invariants: the server runs from before the load to the end of the process; what is not loaded yet is absent, not invented.
 
+mod beans;
 pub mod jmx;
 pub mod json;
 mod listen;
 mod pages;
 mod progress;
 
+pub use beans::NameNodeBeans;
 pub use listen::{Server, bind};
 
 use axum::Router;

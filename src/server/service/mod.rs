@@ -4,5 +4,167 @@
 //! Never: decides an operation; waits while it holds the state lock.
 //! Invariants: DataNode commands and answers of writes leave only after the fence; every refusal leaves through `observe::remote_exception`.
 
+mod client;
+pub mod convert;
+mod datanode;
+mod ha;
+mod meta;
+mod namenode;
+mod reconfiguration;
+mod refresh;
 pub mod table;
 pub mod topology;
+
+use blocks::StorageInfo;
+use bytes::Bytes;
+use engine::Engine;
+use hadoop_proto::shape::Shaped;
+use hadoop_proto::view::ViewError;
+use hadoop_proto::{DecodeError, Message};
+use observe::RemoteException;
+use rpc::{Call, Reply};
+use security::Users;
+use security::proxy::ProxyRules;
+use std::sync::Arc;
+use table::{Handler, Method, PortKind};
+use topology::Topology;
+use vocab::{Caller, Refusal};
+
+/// Which file system this is, and which software says so.
+#[derive(Clone, Debug)]
+pub struct Identity {
+    /// As in VERSION.
+    pub storage: StorageInfo,
+    /// Block pool id.
+    pub block_pool: Arc<str>,
+    /// Hadoop release that this server is compatible with; DataNodes compare it with theirs.
+    pub software_version: Arc<str>,
+    /// Source revision, as in `versionRequest`.
+    pub revision: Arc<str>,
+    /// Whether there are other name nodes of this name service.
+    pub high_availability: bool,
+    /// Whether replies carry the last transaction (`dfs.namenode.state.context.enabled`).
+    pub state_context: bool,
+    /// Keys that may be changed while the server runs.
+    pub reconfigurable: Vec<String>,
+}
+
+/// What only the assembly can do: read files again.
+pub trait Reload: Send + Sync {
+    /// Proxy rules of the configuration as it is now.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    fn proxy_rules(&self) -> Result<ProxyRules, String>;
+    /// Include and exclude lists as they are now.
+    ///
+    /// # Errors
+    /// A list that cannot be read.
+    fn hosts(&self) -> Result<blocks::Hosts, String>;
+}
+
+/// What all ports share.
+pub struct Shared {
+    /// The running name node.
+    pub engine: Arc<Engine>,
+    /// Users and groups.
+    pub users: Arc<Users>,
+    /// Racks.
+    pub topology: Topology,
+    /// Who we are.
+    pub identity: Identity,
+    /// Reads files again.
+    pub reload: Box<dyn Reload>,
+}
+
+/// The service of one port.
+pub struct Port {
+    shared: Arc<Shared>,
+    kind: PortKind,
+}
+
+/// The encoded response message, or the exception.
+type Answer = Result<Bytes, RemoteException>;
+
+impl Port {
+    /// A port of this kind.
+    pub fn new(shared: Arc<Shared>, kind: PortKind) -> Port {
+        Port { shared, kind }
+    }
+
+    async fn serve(&self, call: Call<Method>) -> Answer {
+        let shared = &*self.shared;
+        let Call { method, caller, body, .. } = call;
+        match method.handler {
+            Handler::Client(operation) => client::serve(shared, operation, &caller, body).await,
+            Handler::Datanode(method) => datanode::serve(shared, method, &caller, body).await,
+            Handler::Lifeline => datanode::lifeline(shared, &caller, &body),
+            Handler::Namenode(method) => namenode::serve(shared, method, &caller, body).await,
+            Handler::Ha(method) => ha::serve(shared, method, &caller, body),
+            Handler::Refresh(method) => refresh::serve(shared, method, &caller, body).await,
+            Handler::Reconfiguration(method) => reconfiguration::serve(shared, method, &caller),
+            Handler::Meta(method) => meta::serve(self.kind, method, body),
+            Handler::Missing => Err(unsupported(method.name)),
+        }
+    }
+}
+
+impl rpc::Service for Port {
+    type Method = Method;
+
+    fn find(&self, protocol: &str, version: u64, method: &str) -> Result<Method, RemoteException> {
+        self.kind.find(protocol, version, method)
+    }
+
+    async fn call(&self, call: Call<Method>) -> Reply {
+        match self.serve(call).await {
+            Ok(message) => Reply::Message(message),
+            Err(exception) => Reply::Error(exception),
+        }
+    }
+
+    fn state_id(&self) -> Option<i64> {
+        self.shared.identity.state_context.then(|| self.shared.engine.journal().last().0 as i64)
+    }
+}
+
+/// Answer to a method that Hadoop has and this server has not.
+fn unsupported(method: &str) -> RemoteException {
+    RemoteException::unsupported(format!("{method} is not supported by this NameNode"))
+}
+
+/// Encodes a response.
+fn message(response: &impl Message) -> Answer {
+    Ok(response.encode_to_vec().into())
+}
+
+/// The response of a method without a result.
+const EMPTY: Bytes = Bytes::new();
+
+/// Decodes a request as a Java parser would.
+fn decode<M: Message + Default + Shaped>(body: Bytes) -> Result<M, RemoteException> {
+    hadoop_proto::decode(body).map_err(bad_request)
+}
+
+fn bad_request(error: DecodeError) -> RemoteException {
+    RemoteException::bad_request(error.to_string())
+}
+
+/// The full account of what a view of `M` would not read.
+fn bad_view<M: Message + Default + Shaped>(body: &Bytes, error: ViewError) -> RemoteException {
+    match hadoop_proto::decode::<M>(body.clone()) {
+        Err(full) => bad_request(full),
+        Ok(_) => RemoteException::bad_request(error.to_string()),
+    }
+}
+
+/// Refuses all but superusers.
+fn superuser(shared: &Shared, caller: &Caller, operation: &str) -> Result<(), Refusal> {
+    let (settings, _) = shared.engine.settings();
+    if !settings.permissions || namespace::access::is_superuser(caller, &settings.owner, &settings.super_group) {
+        return Ok(());
+    }
+    let user = &caller.user;
+    let text = format!("Access denied for user {user}. Superuser privilege is required for operation {operation}");
+    Err(Refusal::AccessControl(text.into()))
+}

@@ -42,7 +42,7 @@ protocol!(
 protocol!(
     /// `NamenodeProtocolService`, as far as it is served.
     Namenode {
-        GetTransactionId "getTransactionId", GetMostRecentCheckpointTxId "getMostRecentCheckpointTxId",
+        GetBlockKeys "getBlockKeys", GetTransactionId "getTransactionId", GetMostRecentCheckpointTxId "getMostRecentCheckpointTxId",
         RollEditLog "rollEditLog", Version "versionRequest", ErrorReport "errorReport",
         IsUpgradeFinalized "isUpgradeFinalized", IsRollingUpgrade "isRollingUpgrade",
     }
@@ -224,12 +224,11 @@ mod tests {
             missing,
             [
                 "getBlocks",
-                "getBlockKeys",
+                "getMostRecentNameNodeFileTxId",
                 "registerSubordinateNamenode",
                 "startCheckpoint",
                 "endCheckpoint",
                 "getEditLogManifest",
-                "getMostRecentNameNodeFileTxId",
                 "getNextSPSPath"
             ]
         );

@@ -1,0 +1,418 @@
+//! The beans that clients, tools and tests poll, filled from a short view of the state. An attribute is real or it is not there.
+
+use super::BEANS;
+use super::jmx::Bean;
+use super::json::Json;
+use crate::service::Shared;
+use blocks::{AdminState, Node, Stats};
+use engine::HaState;
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use vocab::time::MonotonicMs;
+use vocab::{AuthenticationMethod, Caller};
+
+const FSNAMESYSTEM: &str = "org.apache.hadoop.hdfs.server.namenode.FSNamesystem";
+const NAMENODE: &str = "org.apache.hadoop.hdfs.server.namenode.NameNode";
+
+/// The loaded name node as the pages see it.
+pub struct NameNodeBeans {
+    /// What the services share.
+    pub shared: Arc<Shared>,
+    /// `host:port` of the client RPC port.
+    pub host_and_port: String,
+    /// Release and revision, as `3.5.0, r...`.
+    pub version: String,
+    /// When and from what the program was built.
+    pub compile_info: String,
+    /// When the process began, milliseconds since 1970.
+    pub started_ms: i64,
+    /// Directories by path with what they hold: `IMAGE`, `EDITS` or `IMAGE_AND_EDITS`.
+    pub directories: Vec<(String, &'static str)>,
+}
+
+/// One look at the state.
+struct Seen {
+    stats: Stats,
+    inodes: u64,
+    open_files: usize,
+    clients: usize,
+    tokens: usize,
+    objects_max: u64,
+    safe_mode: Option<String>,
+    live: Vec<(String, Json)>,
+    dead: Vec<(String, Json)>,
+    decommissioning: Vec<(String, Json)>,
+    entering_maintenance: Vec<(String, Json)>,
+    used_percents: Vec<f32>,
+    versions: BTreeMap<Arc<str>, i64>,
+    startup_deletion_delay_ms: u64,
+}
+
+type Attributes = Vec<(&'static str, Json)>;
+
+impl super::Node for NameNodeBeans {
+    fn is_active(&self) -> bool {
+        self.shared.engine.gate().state() == HaState::Active
+    }
+
+    fn bean(&self, name: &str) -> Option<Bean> {
+        let bean = |at: usize, modeler, attributes| Some(Bean { name: BEANS[at], modeler, attributes });
+        match BEANS.iter().position(|b| *b == name)? {
+            0 => bean(0, "FSNamesystem", self.fs_namesystem(&self.look(false))),
+            1 => bean(1, NAMENODE, self.status()),
+            2 => bean(2, FSNAMESYSTEM, self.info(&self.look(true))),
+            _ => bean(3, FSNAMESYSTEM, self.fs_state(&self.look(false))),
+        }
+    }
+}
+
+/// The name node itself, where a view wants a caller.
+fn nobody() -> Caller {
+    Caller {
+        user: "".into(),
+        real_user: None,
+        groups: Arc::default(),
+        method: AuthenticationMethod::Simple,
+        address: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0),
+        rpc_ids: None,
+        retry: -1,
+        context: None,
+    }
+}
+
+impl NameNodeBeans {
+    fn look(&self, nodes: bool) -> Seen {
+        self.shared.engine.view("jmx", &nobody(), |view| {
+            let (state, now) = (view.state, view.now.monotonic);
+            let safe_mode = &state.blocks.safe_mode;
+            let mut seen = Seen {
+                stats: state.blocks.stats(&state.store, now),
+                inodes: state.tree.inode_count(),
+                open_files: state.tree.open_count(),
+                clients: state.tree.leases.len(),
+                tokens: state.tokens.tokens.len(),
+                objects_max: view.settings.objects_max,
+                safe_mode: safe_mode.is_on().then(|| safe_mode.status(now)),
+                live: Vec::new(),
+                dead: Vec::new(),
+                decommissioning: Vec::new(),
+                entering_maintenance: Vec::new(),
+                used_percents: Vec::new(),
+                versions: BTreeMap::new(),
+                startup_deletion_delay_ms: state.blocks.settings.startup_deletion_delay_ms,
+            };
+            if nodes {
+                state
+                    .blocks
+                    .datanode_report(blocks::ReportKind::All)
+                    .into_iter()
+                    .for_each(|n| seen.add(&state.blocks, n, now));
+            }
+            seen
+        })
+    }
+
+    fn status(&self) -> Attributes {
+        vec![
+            ("State", self.shared.engine.gate().state().name().into()),
+            ("SecurityEnabled", false.into()),
+            ("LastHATransitionTime", 0.into()),
+            ("SlowPeersReport", Json::Null),
+            ("SlowDisksReport", Json::Null),
+            ("NNRole", "NameNode".into()),
+            ("HostAndPort", self.host_and_port.as_str().into()),
+            ("BytesWithFutureGenerationStamps", self.look(false).stats.bytes_in_future.into()),
+        ]
+    }
+
+    fn info(&self, seen: &Seen) -> Attributes {
+        let (identity, stats) = (&self.shared.identity, &seen.stats);
+        let percent = |part: u64, none: f32| percent(part, stats.capacity, none);
+        let object = |members: &[(String, Json)]| Json::Object(members.to_vec()).compact().into();
+        let version =
+            |(key, value): (&Arc<str>, &i64)| Json::object([("key", (&**key).into()), ("value", (*value).into())]);
+        let safe_mode = seen.safe_mode.as_ref().map_or(String::new(), |s| format!("Safe mode is ON. {s}"));
+        let (active, failed) = self.directories();
+        vec![
+            ("Threads", threads().into()),
+            ("Version", self.version.as_str().into()),
+            ("BlockPoolId", (&*identity.block_pool).into()),
+            ("ClusterId", (&*identity.storage.cluster_id).into()),
+            ("UpgradeFinalized", true.into()),
+            ("HighestPriorityLowRedundancyReplicatedBlocks", stats.highest_priority.into()),
+            ("HighestPriorityLowRedundancyECBlocks", 0.into()),
+            ("ProvidedCapacity", 0.into()),
+            ("TotalBlocks", stats.blocks.into()),
+            ("PercentBlockPoolUsed", percent(stats.block_pool_used, 100.0).into()),
+            ("CacheCapacity", stats.cache_capacity.into()),
+            ("CacheUsed", stats.cache_used.into()),
+            ("SoftwareVersion", (&*identity.software_version).into()),
+            ("EnteringMaintenanceNodes", object(&seen.entering_maintenance)),
+            ("RollingUpgradeStatus", Json::Null),
+            ("Used", stats.used.into()),
+            ("Free", stats.remaining.into()),
+            ("Total", stats.capacity.into()),
+            ("Safemode", safe_mode.into()),
+            ("NonDfsUsedSpace", stats.non_dfs_used.into()),
+            ("PercentUsed", percent(stats.used, 100.0).into()),
+            ("BlockPoolUsedSpace", stats.block_pool_used.into()),
+            ("PercentRemaining", percent(stats.remaining, 0.0).into()),
+            ("NumberOfMissingBlocks", stats.missing.into()),
+            ("NumberOfMissingBlocksWithReplicationFactorOne", stats.missing_single.into()),
+            ("NumberOfBadlyDistributedBlocks", stats.badly_distributed.into()),
+            ("LiveNodes", object(&seen.live)),
+            ("DeadNodes", object(&seen.dead)),
+            ("DecomNodes", object(&seen.decommissioning)),
+            ("NameDirStatuses", Json::object([("active", active), ("failed", failed)]).compact().into()),
+            ("NodeUsage", node_usage(&seen.used_percents).compact().into()),
+            ("NameJournalStatus", self.journals().compact().into()),
+            ("JournalTransactionInfo", self.transactions().compact().into()),
+            ("NNStartedTimeInMillis", self.started_ms.into()),
+            ("CompileInfo", self.compile_info.as_str().into()),
+            ("DistinctVersionCount", seen.versions.len().into()),
+            ("DistinctVersions", Json::List(seen.versions.iter().map(version).collect())),
+        ]
+    }
+
+    /// Directories in use, and those whose journal was dropped.
+    fn directories(&self) -> (Json, Json) {
+        let members = self.shared.engine.journal().members();
+        let dropped = |path: &str| members.iter().any(|m| m.dropped.is_some() && m.label.contains(path));
+        let (failed, active): (Vec<_>, Vec<_>) = self.directories.iter().partition(|(path, _)| dropped(path));
+        let object = |list: Vec<&(String, &'static str)>| {
+            Json::Object(list.into_iter().map(|(path, kind)| (path.clone(), (*kind).into())).collect())
+        };
+        (object(active), object(failed))
+    }
+
+    fn journals(&self) -> Json {
+        let member = |m: storage::journal::MemberStatus| {
+            let text = |b: bool| if b { "true" } else { "false" };
+            Json::object([
+                ("manager", m.label.as_str().into()),
+                ("stream", m.dropped.as_deref().map_or("open", |_| "Failed to write").into()),
+                ("disabled", text(m.dropped.is_some()).into()),
+                ("required", text(m.required).into()),
+            ])
+        };
+        Json::List(self.shared.engine.journal().members().into_iter().map(member).collect())
+    }
+
+    fn transactions(&self) -> Json {
+        Json::object([
+            ("MostRecentCheckpointTxId", self.shared.engine.checkpoints().newest.lock().0.0.to_string().into()),
+            ("LastAppliedOrWrittenTxId", self.shared.engine.journal().last_assigned().0.to_string().into()),
+        ])
+    }
+
+    fn fs_state(&self, seen: &Seen) -> Attributes {
+        let stats = &seen.stats;
+        vec![
+            ("FilesTotal", seen.inodes.into()),
+            ("BlocksTotal", stats.blocks.into()),
+            ("LowRedundancyBlocks", stats.low_redundancy.into()),
+            ("CapacityTotal", stats.capacity.into()),
+            ("CapacityUsed", stats.used.into()),
+            ("CapacityRemaining", stats.remaining.into()),
+            ("NumLiveDataNodes", stats.live.into()),
+            ("NumDeadDataNodes", stats.dead.into()),
+            ("EstimatedCapacityLostTotal", stats.capacity_lost.into()),
+            ("NumStaleStorages", stats.stale_volumes.into()),
+            ("ProvidedCapacityTotal", 0.into()),
+            ("UnderReplicatedBlocks", stats.low_redundancy.into()),
+            ("TotalLoad", stats.xceivers.into()),
+            ("CurrentTokensCount", seen.tokens.into()),
+            ("MaxObjects", seen.objects_max.into()),
+            ("PendingReplicationBlocks", stats.pending_copies.into()),
+            ("PendingReconstructionBlocks", stats.pending_copies.into()),
+            ("ScheduledReplicationBlocks", stats.scheduled_copies.into()),
+            ("PendingDeletionBlocks", stats.pending_deletions.into()),
+            ("BlockDeletionStartTime", (self.started_ms + seen.startup_deletion_delay_ms as i64).into()),
+            ("FSState", if seen.safe_mode.is_some() { "safeMode" } else { "Operational" }.into()),
+            ("NumDecomLiveDataNodes", stats.decommissioned_live.into()),
+            ("NumDecomDeadDataNodes", stats.decommissioned_dead.into()),
+            ("NumInServiceLiveDataNodes", stats.in_service.into()),
+            ("VolumeFailuresTotal", stats.volume_failures.into()),
+            ("NumDecommissioningDataNodes", stats.decommissioning.into()),
+            ("NumStaleDataNodes", stats.stale_nodes.into()),
+            ("NumInMaintenanceLiveDataNodes", stats.maintenance_live.into()),
+            ("NumInMaintenanceDeadDataNodes", stats.maintenance_dead.into()),
+            ("NumEnteringMaintenanceDataNodes", stats.entering_maintenance.into()),
+        ]
+    }
+
+    fn fs_namesystem(&self, seen: &Seen) -> Attributes {
+        let stats = &seen.stats;
+        let journal = self.shared.engine.journal();
+        let (last, checkpoint) = (journal.last_assigned().0, self.shared.engine.checkpoints().newest.lock().0.0);
+        let gigabytes = |bytes: u64| Json::Float((bytes as f32 / (1u64 << 30) as f32).round());
+        vec![
+            ("tag.Context", "dfs".into()),
+            ("tag.HAState", self.shared.engine.gate().state().name().into()),
+            ("FilesTotal", seen.inodes.into()),
+            ("BlocksTotal", stats.blocks.into()),
+            ("MissingBlocks", stats.missing.into()),
+            ("MissingReplOneBlocks", stats.missing_single.into()),
+            ("BadlyDistBlocks", stats.badly_distributed.into()),
+            ("ExpiredHeartbeats", stats.expired_heartbeats.into()),
+            ("LowRedundancyBlocks", stats.low_redundancy.into()),
+            ("CorruptBlocks", stats.corrupt.into()),
+            ("HighestPriorityLowRedundancyReplicatedBlocks", stats.highest_priority.into()),
+            ("CapacityTotal", stats.capacity.into()),
+            ("CapacityUsed", stats.used.into()),
+            ("CapacityRemaining", stats.remaining.into()),
+            ("CapacityUsedNonDFS", stats.non_dfs_used.into()),
+            ("NumTimedOutPendingReconstructions", stats.timed_out_copies.into()),
+            ("NumLiveDataNodes", stats.live.into()),
+            ("NumDeadDataNodes", stats.dead.into()),
+            ("EstimatedCapacityLostTotal", stats.capacity_lost.into()),
+            ("NumStaleStorages", stats.stale_volumes.into()),
+            ("UnderReplicatedBlocks", stats.low_redundancy.into()),
+            ("TransactionsSinceLastCheckpoint", last.saturating_sub(checkpoint).into()),
+            ("TransactionsSinceLastLogRoll", (last + 1).saturating_sub(journal.segment().0).into()),
+            ("LastWrittenTransactionId", last.into()),
+            ("CapacityTotalGB", gigabytes(stats.capacity)),
+            ("CapacityUsedGB", gigabytes(stats.used)),
+            ("CapacityRemainingGB", gigabytes(stats.remaining)),
+            ("TotalLoad", stats.xceivers.into()),
+            ("CurrentTokensCount", seen.tokens.into()),
+            ("NumFilesUnderConstruction", seen.open_files.into()),
+            ("NumActiveClients", seen.clients.into()),
+            ("PendingReplicationBlocks", stats.pending_copies.into()),
+            ("PendingReconstructionBlocks", stats.pending_copies.into()),
+            ("ScheduledReplicationBlocks", stats.scheduled_copies.into()),
+            ("PendingDeletionBlocks", stats.pending_deletions.into()),
+            ("ExcessBlocks", stats.excess.into()),
+            ("PostponedMisreplicatedBlocks", stats.postponed.into()),
+            ("NumDecomLiveDataNodes", stats.decommissioned_live.into()),
+            ("NumDecomDeadDataNodes", stats.decommissioned_dead.into()),
+            ("NumInServiceLiveDataNodes", stats.in_service.into()),
+            ("VolumeFailuresTotal", stats.volume_failures.into()),
+            ("NumDecommissioningDataNodes", stats.decommissioning.into()),
+            ("StaleDataNodes", stats.stale_nodes.into()),
+            ("NumInMaintenanceLiveDataNodes", stats.maintenance_live.into()),
+            ("NumInMaintenanceDeadDataNodes", stats.maintenance_dead.into()),
+            ("NumEnteringMaintenanceDataNodes", stats.entering_maintenance.into()),
+        ]
+    }
+}
+
+impl Seen {
+    fn add(&mut self, blocks: &blocks::Blocks, node: &Node, now: MonotonicMs) {
+        let key = blocks::with_port(&node.id.host, node.id.transfer_port);
+        if !node.alive {
+            self.dead.push((key, dead_node(node, now)));
+            return;
+        }
+        *self.versions.entry(node.software_version.clone()).or_default() += 1;
+        match node.admin {
+            AdminState::Decommissioning => {
+                self.decommissioning
+                    .push((key.clone(), Json::object([("xferaddr", node.id.transfer_address().into())])));
+            }
+            AdminState::EnteringMaintenance => {
+                self.entering_maintenance
+                    .push((key.clone(), Json::object([("xferaddr", node.id.transfer_address().into())])));
+            }
+            _ => {}
+        }
+        if !matches!(node.admin, AdminState::Decommissioning | AdminState::Decommissioned) {
+            self.used_percents.push(percent(node.stats.dfs_used, node.stats.capacity, 100.0));
+        }
+        self.live.push((key, live_node(blocks, node, now)));
+    }
+}
+
+/// `part` of `whole` in percent; `none` where there is no whole.
+fn percent(part: u64, whole: u64, none: f32) -> f32 {
+    if whole == 0 { none } else { part as f32 * 100.0 / whole as f32 }
+}
+
+/// As Hadoop prints states of administration.
+fn admin_text(state: AdminState) -> &'static str {
+    match state {
+        AdminState::Normal => "In Service",
+        AdminState::Decommissioning => "Decommission In Progress",
+        AdminState::Decommissioned => "Decommissioned",
+        AdminState::EnteringMaintenance => "Entering Maintenance",
+        AdminState::InMaintenance => "In Maintenance",
+    }
+}
+
+fn live_node(blocks: &blocks::Blocks, node: &Node, now: MonotonicMs) -> Json {
+    let (id, stats) = (&node.id, &node.stats);
+    let percents: Vec<f32> = blocks.volumes_of(node).map(|v| percent(v.block_pool_used, v.capacity, 100.0)).collect();
+    let mut members: Vec<(&str, Json)> = vec![
+        ("infoAddr", id.info_address().into()),
+        ("infoSecureAddr", id.info_secure_address().into()),
+        ("xferaddr", id.transfer_address().into()),
+        ("location", (&*node.location).into()),
+        ("uuid", (&*id.uuid).into()),
+        ("lastContact", (now.since(node.last_update) / 1_000).into()),
+        ("usedSpace", stats.dfs_used.into()),
+        ("adminState", admin_text(node.admin).into()),
+        ("nonDfsUsedSpace", stats.non_dfs_used.into()),
+        ("capacity", stats.capacity.into()),
+        ("numBlocks", blocks.block_count_of(node).into()),
+        ("version", (&*node.software_version).into()),
+        ("used", stats.dfs_used.into()),
+        ("remaining", stats.remaining.into()),
+        ("blockScheduled", node.blocks_scheduled().into()),
+        ("blockPoolUsed", stats.block_pool_used.into()),
+        ("blockPoolUsedPercent", percent(stats.block_pool_used, stats.capacity, 100.0).into()),
+        ("volfails", stats.volume_failures.into()),
+        ("lastBlockReport", (now.since(node.last_report) / 60_000).into()),
+    ];
+    if let Some(failures) = &node.volume_failures {
+        let locations = failures.locations.iter().map(|l| (&**l).into()).collect();
+        members.push(("failedStorageIDs", Json::List(locations)));
+        members.push(("lastVolumeFailureDate", failures.last_failure.0.into()));
+        members.push(("estimatedCapacityLostTotal", failures.capacity_lost.into()));
+    }
+    if let Some(domain) = &node.upgrade_domain {
+        members.push(("upgradeDomain", (&**domain).into()));
+    }
+    members.push(("blockPoolUsedPercentStdDev", deviation(&percents).into()));
+    Json::Object(members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+}
+
+fn dead_node(node: &Node, now: MonotonicMs) -> Json {
+    Json::object([
+        ("lastContact", (now.since(node.last_update) / 1_000).into()),
+        ("decommissioned", (node.admin == AdminState::Decommissioned).into()),
+        ("adminState", admin_text(node.admin).into()),
+        ("xferaddr", node.id.transfer_address().into()),
+        ("location", (&*node.location).into()),
+        ("uuid", (&*node.id.uuid).into()),
+    ])
+}
+
+fn deviation(values: &[f32]) -> f32 {
+    if values.is_empty() {
+        return 0.0;
+    }
+    let mean = values.iter().sum::<f32>() / values.len() as f32;
+    (values.iter().map(|v| (v - mean) * (v - mean)).sum::<f32>() / values.len() as f32).sqrt()
+}
+
+/// Spread of use over the nodes in service.
+fn node_usage(percents: &[f32]) -> Json {
+    let mut sorted = percents.to_vec();
+    sorted.sort_by(f32::total_cmp);
+    let text = |value: Option<f32>| Json::Text(format!("{:.2}%", value.unwrap_or(0.0)));
+    Json::object([(
+        "nodeUsage",
+        Json::object([
+            ("min", text(sorted.first().copied())),
+            ("median", text(sorted.get(sorted.len() / 2).copied())),
+            ("max", text(sorted.last().copied())),
+            ("stdDev", text(Some(deviation(&sorted)))),
+        ]),
+    )])
+}
+
+/// Threads of this process.
+fn threads() -> usize {
+    std::fs::read_dir("/proc/self/task").map_or(0, Iterator::count)
+}

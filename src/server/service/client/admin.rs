@@ -1,0 +1,65 @@
+//! What administrators ask: log and images, safe mode, DataNodes.
+
+use super::super::{Answer, EMPTY, Shared, decode, message, superuser, unsupported};
+use super::Request;
+use hadoop_proto::hdfs::{
+    GetSlowDatanodeReportResponseProto, RollEditsResponseProto, RollingUpgradeActionProto, RollingUpgradeRequestProto,
+    RollingUpgradeResponseProto, SaveNamespaceRequestProto, SaveNamespaceResponseProto,
+    SetBalancerBandwidthRequestProto, UpgradeStatusResponseProto,
+};
+use observe::RemoteException;
+use vocab::{Caller, Txid};
+
+/// Ends the present log segment; the first transaction of the new one.
+pub(in super::super) async fn roll(shared: &Shared, caller: &Caller) -> Result<Txid, RemoteException> {
+    superuser(shared, caller, "rollEditLog")?;
+    shared.engine.view("rollEdits", caller, |view| view.check_safe_mode(|| "Log not rolled".to_owned()))?;
+    Ok(shared.engine.roll().await?)
+}
+
+pub(super) async fn roll_edits(request: &Request<'_>) -> Answer {
+    let new_segment_tx_id = roll(request.shared, request.caller).await?.0;
+    message(&RollEditsResponseProto { new_segment_tx_id })
+}
+
+pub(super) async fn save_namespace(request: &Request<'_>) -> Answer {
+    let asked: SaveNamespaceRequestProto = decode(request.body.clone())?;
+    superuser(request.shared, request.caller, "saveNamespace")?;
+    request.shared.engine.pass(request.operation)?;
+    let (window, gap) = (asked.time_window(), asked.tx_gap());
+    let saved = request.shared.engine.save_namespace(request.caller, window, gap).await?;
+    message(&SaveNamespaceResponseProto { saved: Some(saved) })
+}
+
+pub(super) fn balancer_bandwidth(request: &Request<'_>) -> Answer {
+    let asked: SetBalancerBandwidthRequestProto = decode(request.body.clone())?;
+    superuser(request.shared, request.caller, "setBalancerBandwidth")?;
+    let name = request.operation.row().method;
+    let decided = request.shared.engine.turn(name, request.caller, |turn| {
+        turn.soft().blocks.set_balancer_bandwidth(asked.bandwidth as u64);
+    });
+    let () = decided.answer;
+    Ok(EMPTY)
+}
+
+pub(super) fn upgrade_status(request: &Request<'_>) -> Answer {
+    superuser(request.shared, request.caller, "upgradeStatus")?;
+    message(&UpgradeStatusResponseProto { upgrade_finalized: true })
+}
+
+/// Tells that no rolling upgrade runs; the rest is not done here.
+pub(super) fn rolling_upgrade(request: &Request<'_>) -> Answer {
+    let asked: RollingUpgradeRequestProto = decode(request.body.clone())?;
+    superuser(request.shared, request.caller, "queryRollingUpgrade")?;
+    let runs = request.read(|view| Ok(view.state.sequences.rolling_upgrade_start.is_some()))?;
+    if runs || asked.action() != RollingUpgradeActionProto::Query {
+        return Err(unsupported("rollingUpgrade"));
+    }
+    message(&RollingUpgradeResponseProto { rolling_upgrade_info: None })
+}
+
+/// Peers are not measured, so that none is known to be slow.
+pub(super) fn slow_datanodes(request: &Request<'_>) -> Answer {
+    superuser(request.shared, request.caller, "getSlowDatanodesReport")?;
+    message(&GetSlowDatanodeReportResponseProto::default())
+}

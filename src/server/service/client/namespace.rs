@@ -1,0 +1,91 @@
+//! Changes of the tree: directories, files by name, renames, deletes.
+
+use super::super::convert::nested;
+use super::super::convert::status::put_status;
+use super::super::{Answer, EMPTY, bad_view};
+use super::{Request, boolean};
+use bytes::BytesMut;
+use hadoop_proto::hdfs::{
+    CreateFlagProto, CreateRequestProto, DeleteRequestProto, MkdirsRequestProto, Rename2RequestProto,
+    RenameRequestProto,
+};
+use hadoop_proto::view::client as view;
+use ops::write::create::Create;
+use ops::write::delete::Delete;
+use ops::write::mkdirs::Mkdirs;
+use ops::write::new_node::CreateModes;
+use ops::write::rename::{Rename, Rename2};
+use vocab::Mode;
+
+fn modes(masked: &view::FsPermission<'_>, unmasked: Option<&view::FsPermission<'_>>) -> CreateModes {
+    CreateModes { masked: Mode::new(masked.perm as u16), unmasked: unmasked.map(|m| Mode::new(m.perm as u16)) }
+}
+
+pub(super) async fn mkdirs(request: &Request<'_>) -> Answer {
+    let asked =
+        view::MkdirsRequest::parse(&request.body).map_err(|e| bad_view::<MkdirsRequestProto>(&request.body, e))?;
+    let operation = Mkdirs {
+        path: asked.src.to_str().into_owned().into_bytes(),
+        modes: modes(&asked.masked, asked.unmasked.as_ref()),
+        create_parents: asked.create_parent,
+    };
+    boolean(request.write(operation).await?)
+}
+
+pub(super) async fn create(request: &Request<'_>) -> Answer {
+    let asked =
+        view::CreateRequest::parse(&request.body).map_err(|e| bad_view::<CreateRequestProto>(&request.body, e))?;
+    let flag = |flag: CreateFlagProto| asked.create_flag & flag as u32 != 0;
+    let operation = Create {
+        path: asked.src.to_str().into_owned().into_bytes(),
+        modes: modes(&asked.masked, asked.unmasked.as_ref()),
+        client: asked.client_name.to_str().into(),
+        create: flag(CreateFlagProto::Create),
+        overwrite: flag(CreateFlagProto::Overwrite),
+        create_parents: asked.create_parent,
+        // a short in Java
+        replication: asked.replication as u16,
+        block_size: asked.block_size,
+        lazy_persist: flag(CreateFlagProto::LazyPersist),
+        should_replicate: flag(CreateFlagProto::ShouldReplicate),
+        erasure_coding_policy: asked
+            .ec_policy_name
+            .map(|n| n.to_str().into())
+            .filter(|n: &std::sync::Arc<str>| !n.is_empty()),
+        storage_policy: asked.storage_policy.map(|n| n.to_str().into()).filter(|n: &std::sync::Arc<str>| !n.is_empty()),
+    };
+    let status = request.write(operation).await?;
+    let mut out = BytesMut::with_capacity(160);
+    nested(&mut out, 1, |out| put_status(out, &status, None));
+    Ok(out.freeze())
+}
+
+pub(super) async fn delete(request: &Request<'_>) -> Answer {
+    let asked =
+        view::DeleteRequest::parse(&request.body).map_err(|e| bad_view::<DeleteRequestProto>(&request.body, e))?;
+    let operation = Delete { path: asked.src.to_str().into_owned().into_bytes(), recursive: asked.recursive };
+    boolean(request.write(operation).await?)
+}
+
+pub(super) async fn rename(request: &Request<'_>) -> Answer {
+    let asked =
+        view::RenameRequest::parse(&request.body).map_err(|e| bad_view::<RenameRequestProto>(&request.body, e))?;
+    let operation = Rename {
+        source: asked.src.to_str().into_owned().into_bytes(),
+        target: asked.dst.to_str().into_owned().into_bytes(),
+    };
+    boolean(request.write(operation).await?)
+}
+
+pub(super) async fn rename2(request: &Request<'_>) -> Answer {
+    let asked =
+        view::Rename2Request::parse(&request.body).map_err(|e| bad_view::<Rename2RequestProto>(&request.body, e))?;
+    let operation = Rename2 {
+        source: asked.src.to_str().into_owned().into_bytes(),
+        target: asked.dst.to_str().into_owned().into_bytes(),
+        overwrite: asked.overwrite_dest,
+        to_trash: asked.move_to_trash.unwrap_or(false),
+    };
+    request.write(operation).await?;
+    Ok(EMPTY)
+}
