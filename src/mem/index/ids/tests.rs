@@ -90,6 +90,13 @@ fn a_group_goes_through_all_forms_and_back() {
     twin.check();
     for n in 0..4_096i64 {
         twin.remove(16_384 + n * 2_003 % 4_096);
+        let left = 4_095 - n as usize;
+        match twin.index.group(4).map(|slot| twin.index.form(slot)) {
+            None => assert_eq!(left, 0),
+            Some(Form::Dense) => assert!(left >= DENSE_MIN),
+            Some(Form::Rank(n)) => assert!(n == left && (RANK_MIN..=RANK_MAX).contains(&n)),
+            Some(Form::List(n)) => assert!(n == left && n <= LIST_MAX),
+        }
         if n % 64 == 0 {
             twin.check();
         }
