@@ -19,15 +19,18 @@ fn kill_under_writers() {
         Err(_) => 5,
     };
     let _turn = cluster_turn();
-    let settings = [("dfs.replication", "2"), ("dfs.namenode.checkpoint.txns", "500")];
+    let settings = [("dfs.replication", "2")];
     let Some(mut cluster) = Cluster::start("crash", Kind::under_test(), 2, &settings) else { return };
     let begin = Instant::now();
     let mut made = 0;
     let mut acknowledged = 0_u64;
     while made < rounds && (made < FEWEST_ROUNDS || begin.elapsed() < MOST_TIME) {
         cluster.client.ok(&["load", "start", "/load", WRITERS, &format!("{}", 1000 * made)]);
-        // a different moment each time, between 0.2 and 1.7 s
+        // a different moment each time, between 0.2 and 1.7 s, and now and then soon after a new segment
         std::thread::sleep(Duration::from_millis(200 + made * 389 % 1500));
+        if made % 3 == 1 {
+            cluster.client.ok(&["dfsadmin", "-rollEdits"]);
+        }
         cluster.kill_namenode();
         let count: u64 = cluster.client.ok(&["load", "stop"]).trim().parse().expect("a count");
         assert!(count > acknowledged, "round {made}: no operation was acknowledged");

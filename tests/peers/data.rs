@@ -72,7 +72,9 @@ fn datanode_killed_for_good_and_back() {
     wait_for_replicas(&cluster, "/f", 3, None);
     let address = cluster.blocks("/f")[0].locations[0].clone();
     let victim = take(&mut cluster, &address).kill();
-    wait_until(REPAIR_LIMIT, "the dead DataNode was noticed", || cluster.namenode().count("NumDeadDataNodes") == Some(1));
+    wait_until(REPAIR_LIMIT, "the dead DataNode was noticed", || {
+        cluster.namenode().count("NumDeadDataNodes") == Some(1)
+    });
     wait_for_replicas(&cluster, "/f", 3, Some(&address));
     wait_until(REPAIR_LIMIT, "nothing was under-replicated", || {
         cluster.namenode().count("UnderReplicatedBlocks") == Some(0)

@@ -17,7 +17,8 @@ fn everyday_shell_transcript() {
     let local = cluster.work.join("local");
     std::fs::create_dir_all(local.join("folder")).expect("local folder");
     std::fs::write(local.join("hello"), "hello, world\n").expect("local file");
-    std::fs::write(local.join("lines"), (1..=40).map(|n| format!("{n:0>99}\n")).collect::<String>()).expect("local file");
+    std::fs::write(local.join("lines"), (1..=40).map(|n| format!("{n:0>99}\n")).collect::<String>())
+        .expect("local file");
     std::fs::write(local.join("folder/blocks"), vec![b'x'; 2_500_000]).expect("local file");
 
     let expected = std::fs::read_to_string(TRANSCRIPT).expect("the transcript");
@@ -41,13 +42,14 @@ fn everyday_shell_transcript() {
 fn run(cluster: &Cluster, command: &str) -> String {
     let (user, words) = command.split_once(": ").unwrap_or(("-", command));
     let work = cluster.work.path().to_str().expect("UTF-8");
-    let words: Vec<String> = words.split(' ').map(|word| word.replace("@WORK@", work).replace("@SPACE@", " ")).collect();
+    let words: Vec<String> = words.split(' ').map(|word| word.replace("@WORK@", work)).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let output = cluster.client.run_as(user, &words);
     let mut text = String::new();
     for (mark, printed) in [("  ", &output.out), ("! ", &output.err)] {
         // Java's stack traces are no part of an answer
-        for line in printed.lines().filter(|line| !line.starts_with("\tat ") && !(mark == "! " && line.is_empty())) {
+        let part_of_trace = |line: &str| line.starts_with("\tat ") || (mark == "! " && line.is_empty());
+        for line in printed.lines().filter(|line| !part_of_trace(line)) {
             text += &format!("{mark}{}\n", tidy(line, work, cluster.site.get("fs.defaultFS")));
         }
     }

@@ -1,12 +1,13 @@
 //! A NameNode with real DataNodes and a real client: what most tests with peers begin with.
 use std::path::Path;
+use std::time::Duration;
 
 use super::datanode::DataNode;
 use super::driver::HadoopClient;
 use super::hadoop::{Hadoop, hadoop};
 use super::namenode::{Kind, NameNode, format};
 use super::site::Site;
-use super::work::{WorkDir, free_port};
+use super::work::{WorkDir, free_port, wait_until};
 
 /// Everything runs on 127.0.0.1 on free ports, with files below one work folder.
 pub struct Cluster {
@@ -35,9 +36,10 @@ impl Cluster {
         let datanodes = (0..datanodes).map(|i| DataNode::start(hadoop, &site, work.path(), i)).collect::<Vec<_>>();
         let client = HadoopClient::start(hadoop, &client_site(&site, work.path()));
         let namenode = NameNode::start(kind, &site);
-        namenode.wait_for_datanodes(i64::try_from(datanodes.len()).expect("few"));
         namenode.wait_out_of_safe_mode();
-        Some(Self { client, datanodes, namenode: Some(namenode), site, hadoop, work, next_datanode })
+        let cluster = Self { client, datanodes, namenode: Some(namenode), site, hadoop, work, next_datanode };
+        cluster.wait_for_room();
+        Some(cluster)
     }
 
     /// The NameNode, which must be running.
@@ -58,11 +60,20 @@ impl Cluster {
     pub fn start_namenode(&mut self, kind: Kind) {
         assert!(self.namenode.is_none(), "one at a time");
         let namenode = NameNode::start(kind, &self.site);
-        namenode.wait_for_datanodes(i64::try_from(self.datanodes.len()).expect("few"));
         namenode.wait_out_of_safe_mode();
         self.namenode = Some(namenode);
-        // the client finds an idle connection dead only by using it
-        self.client.run(&["dfs", "-test", "-d", "/"]);
+        self.wait_for_room();
+    }
+
+    /// Waits until every DataNode is live and has told its free space: between its registration and its next heartbeat
+    /// the Java NameNode places nothing on it. The first call may fail: a client finds an idle connection dead by using
+    /// it.
+    fn wait_for_room(&self) {
+        let with_room = || {
+            let nodes = self.client.run(&["api", "datanodes"]).out;
+            nodes.lines().filter(|line| !line.ends_with("\t0")).count()
+        };
+        wait_until(Duration::from_secs(60), "every DataNode had room", || with_room() == self.datanodes.len());
     }
 
     /// One more, empty DataNode, not waited for.

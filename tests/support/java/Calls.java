@@ -12,6 +12,7 @@ import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.hdfs.DistributedFileSystem;
 import org.apache.hadoop.hdfs.protocol.DatanodeInfo;
+import org.apache.hadoop.hdfs.protocol.HdfsConstants;
 import org.apache.hadoop.hdfs.protocol.HdfsFileStatus;
 import org.apache.hadoop.hdfs.protocol.LocatedBlock;
 import org.apache.hadoop.security.UserGroupInformation;
@@ -32,6 +33,11 @@ final class Calls {
         return 0;
       case "blocks":
         blocks(fileSystem(), args[0]);
+        return 0;
+      case "datanodes": // transfer address and free bytes of each live one
+        for (DatanodeInfo node : fileSystem().getDataNodeStats(HdfsConstants.DatanodeReportType.LIVE)) {
+          System.out.println(node.getXferAddr() + "\t" + node.getRemaining());
+        }
         return 0;
       case "digest":
         System.out.println(digest(fileSystem(), new Path(args[0])));
