@@ -109,9 +109,17 @@ impl Directories {
         for (location, _, state) in &analyzed {
             let Some(folder) = version_folder(*state) else { continue };
             let found = version::read(disk, &location.root, &location.root.join(folder))?;
-            match &info {
-                Some(first) => version::check_same(first, &found, &location.root)?,
-                None => info = Some(found),
+            if let Some(first) = &mut info {
+                version::check_same(first, &found, &location.root)?;
+                // A start is refused for the sake of any directory that is too old or has no namespace id.
+                if first.layout.newer_than(found.layout) {
+                    first.layout = found.layout;
+                }
+                if found.namespace_id == 0 {
+                    first.namespace_id = 0;
+                }
+            } else {
+                info = Some(found);
             }
         }
         let mut list = Vec::with_capacity(analyzed.len());
