@@ -8,11 +8,13 @@
 mod checkpoint;
 mod gate;
 mod lock;
+mod tick;
 mod turn;
 
 pub use checkpoint::Checkpoints;
 pub use gate::{Gate, HaState};
 pub use lock::{HOLD_BUCKETS_MICROS, HoldTimes, StateLock};
+pub use tick::TickSettings;
 pub use turn::Decided;
 
 use ops::table::Operation;
@@ -78,6 +80,10 @@ impl Engine {
     /// Replaces the settings; calls under way keep theirs.
     pub fn reconfigure(&self, settings: ops::Settings, policy: Policy) {
         *self.settings.write() = (Arc::new(settings), Arc::new(policy));
+    }
+    /// Returns when subtrees wait to be freed.
+    pub(crate) async fn reclaim_notified(&self) {
+        self.reclaim.notified().await;
     }
     /// Frees some inodes of subtrees that were cut off. Returns whether more wait.
     pub fn reclaim_slice(&self, inodes: u64) -> bool {
