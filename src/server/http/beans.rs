@@ -201,7 +201,7 @@ impl NameNodeBeans {
 
     fn transactions(&self) -> Json {
         Json::object([
-            ("MostRecentCheckpointTxId", self.shared.engine.checkpoints().newest.lock().0.0.to_string().into()),
+            ("MostRecentCheckpointTxId", self.shared.newest_checkpoint().0.to_string().into()),
             ("LastAppliedOrWrittenTxId", self.shared.engine.journal().last_assigned().0.to_string().into()),
         ])
     }
@@ -245,7 +245,7 @@ impl NameNodeBeans {
     fn fs_namesystem(&self, seen: &Seen) -> Attributes {
         let stats = &seen.stats;
         let journal = self.shared.engine.journal();
-        let (last, checkpoint) = (journal.last_assigned().0, self.shared.engine.checkpoints().newest.lock().0.0);
+        let (last, (checkpoint, saved_ms)) = (journal.last_assigned().0, self.shared.newest_checkpoint());
         let gigabytes = |bytes: u64| Json::Float((bytes as f32 / (1u64 << 30) as f32).round());
         vec![
             ("tag.Context", "dfs".into()),
@@ -269,6 +269,7 @@ impl NameNodeBeans {
             ("EstimatedCapacityLostTotal", stats.capacity_lost.into()),
             ("NumStaleStorages", stats.stale_volumes.into()),
             ("UnderReplicatedBlocks", stats.low_redundancy.into()),
+            ("LastCheckpointTime", saved_ms.into()),
             ("TransactionsSinceLastCheckpoint", last.saturating_sub(checkpoint).into()),
             ("TransactionsSinceLastLogRoll", (last + 1).saturating_sub(journal.segment().0).into()),
             ("LastWrittenTransactionId", last.into()),

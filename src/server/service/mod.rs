@@ -26,6 +26,7 @@ use rpc::{Call, Reply};
 use security::Users;
 use security::proxy::ProxyRules;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use table::{Handler, Method, PortKind};
 use topology::Topology;
 use vocab::{Caller, Refusal};
@@ -75,6 +76,31 @@ pub struct Shared {
     pub identity: Identity,
     /// Reads files again.
     pub reload: Box<dyn Reload>,
+    /// The checkpoint that was loaded.
+    pub checkpoint: Checkpoint,
+}
+
+impl Shared {
+    /// The newest checkpoint: its last transaction and when it was saved, milliseconds since 1970.
+    pub fn newest_checkpoint(&self) -> (u64, i64) {
+        let (txid, made) = *self.engine.checkpoints().newest.lock();
+        let now = self.engine.now();
+        let age = made.map(|made| now.monotonic.0.saturating_sub(made) as i64);
+        (txid.0, age.map_or_else(|| self.checkpoint.time_ms.load(Ordering::Acquire), |age| now.wall.0 - age))
+    }
+}
+
+/// The checkpoint that this process began with.
+#[derive(Debug, Default)]
+pub struct Checkpoint {
+    time_ms: AtomicI64,
+}
+
+impl Checkpoint {
+    /// Tells when it was saved, milliseconds since 1970; its transaction is the engine's to know.
+    pub fn set(&self, _txid: u64, time_ms: i64) {
+        self.time_ms.store(time_ms, Ordering::Release);
+    }
 }
 
 /// The service of one port.
@@ -168,3 +194,6 @@ fn superuser(shared: &Shared, caller: &Caller, operation: &str) -> Result<(), Re
     let text = format!("Access denied for user {user}. Superuser privilege is required for operation {operation}");
     Err(Refusal::AccessControl(text.into()))
 }
+
+#[cfg(test)]
+mod tests;

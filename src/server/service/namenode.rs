@@ -26,13 +26,13 @@ pub(super) async fn serve(shared: &Shared, method: Namenode, caller: &Caller, _b
         }
         Namenode::GetMostRecentCheckpointTxId => {
             superuser(shared, caller, "getMostRecentCheckpointTxId")?;
-            message(&GetMostRecentCheckpointTxIdResponseProto { tx_id: shared.engine.checkpoints().newest.lock().0.0 })
+            message(&GetMostRecentCheckpointTxIdResponseProto { tx_id: shared.newest_checkpoint().0 })
         }
         Namenode::RollEditLog => {
             let segment = super::client::admin::roll(shared, caller).await?;
             let signature = CheckpointSignatureProto {
                 block_pool_id: shared.identity.block_pool.to_string(),
-                most_recent_checkpoint_tx_id: shared.engine.checkpoints().newest.lock().0.0,
+                most_recent_checkpoint_tx_id: shared.newest_checkpoint().0,
                 cur_segment_tx_id: segment.0,
                 storage_info: storage_info(&shared.identity.storage),
             };
