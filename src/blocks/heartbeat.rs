@@ -104,6 +104,12 @@ impl Blocks {
             stats.non_dfs_used += report.non_dfs_used;
         }
         let roll_ms = 10 * 60 * 1_000;
+        let node = self.registry.node(n).expect("a node");
+        if node.alive && node.in_service() {
+            let before = u64::from(node.stats.xceivers);
+            let load = &mut self.registry.in_service.1;
+            *load = (*load + u64::from(stats.xceivers)).saturating_sub(before);
+        }
         let node = self.registry.node_mut(n).expect("a node");
         node.stats = stats;
         node.volume_failures = beat.failures.clone();
@@ -212,11 +218,7 @@ impl Blocks {
 
     /// Average number of transfer threads of nodes in service.
     pub(crate) fn average_load(&self) -> f64 {
-        let (mut nodes, mut load) = (0u64, 0u64);
-        for node in self.registry.nodes().filter(|n| n.alive && n.in_service()) {
-            nodes += 1;
-            load += u64::from(node.stats.xceivers);
-        }
+        let (nodes, load) = self.registry.in_service;
         if nodes == 0 { 0.0 } else { load as f64 / nodes as f64 }
     }
 

@@ -23,6 +23,7 @@ mod settings;
 mod stats;
 mod table;
 mod topology;
+mod version;
 mod volume;
 
 pub use construction::{Construction, Expected, block_text};
@@ -34,13 +35,14 @@ pub use mailbox::{Command, Mailbox, Recovery, Transfer};
 pub use node::{AdminState, DatanodeId, Node, NodeNumber, NodeStats, VolumeFailures, with_port};
 pub use placement::{Placement, Target, TargetRequest};
 pub use redundancy::Round;
-pub use registry::{Registration, Resolved, StorageInfo, compare_versions};
+pub use registry::{Registration, Resolved, StorageInfo};
 pub use report::{FullReport, IncrementalEntry, IncrementalKind, ReportContext, ReportStart, Reported};
 pub use safe_mode::{SafeMode, Startup};
 pub use settings::Settings;
 pub use stats::{KindStats, ReportKind, Stats};
 pub use table::{Blocks, Counters};
 pub use topology::{DEFAULT_RACK, Topology, distance};
+pub use version::compare_versions;
 pub use volume::{Volume, VolumeId, VolumeReport, VolumeState};
 
 #[cfg(test)]

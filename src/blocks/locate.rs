@@ -62,7 +62,7 @@ impl Blocks {
     /// Sorts locations for a reader: nodes in service before leaving and stale ones, then by distance, equally near ones in random order.
     pub fn sort_locations(&self, located: &mut Located, reader: &Reader<'_>, now: MonotonicMs) {
         located.locations.shuffle(&mut self.random());
-        let here = reader.node.and_then(|n| self.registry.node(n)).map(|n| (n.location.to_string(), n.number));
+        let here = reader.node.and_then(|n| self.registry.node(n)).map(|n| (n.location.clone(), n.number));
         located.locations.sort_by_key(|t| {
             let Some(node) = self.registry.node(t.node) else { return (3, u32::MAX) };
             let rank = match node.admin {

@@ -84,6 +84,8 @@ pub struct Registry {
     by_host: HashMap<Arc<str>, SmallVec<[NodeNumber; 1]>>,
     /// Racks of the nodes in service or leaving it; dead ones are not in.
     pub topology: Topology,
+    /// Live nodes in service, and the transfer threads they use: what placement compares a node's load with.
+    pub(crate) in_service: (u64, u64),
     /// Volumes whose replicas are to be forgotten, in slices.
     pub(crate) drains: std::collections::VecDeque<StorageNumber>,
 }
@@ -137,6 +139,12 @@ impl Registry {
     pub fn find_volume(&self, node: NodeNumber, id: &str) -> Option<StorageNumber> {
         let node = self.node(node)?;
         self.volumes_of(node).find(|v| &*v.id == id).map(|v| v.number)
+    }
+
+    /// Counts the nodes in service anew, after one came, went or changed its administrative state.
+    pub(crate) fn recount(&mut self) {
+        let serving = || self.nodes().filter(|n| n.alive && n.in_service());
+        self.in_service = (serving().count() as u64, serving().map(|n| u64::from(n.stats.xceivers)).sum());
     }
 
     fn link(&mut self, n: NodeNumber) {
@@ -349,6 +357,7 @@ impl Blocks {
             self.declare_dead(other);
             self.registry.unlink(other);
             self.registry.remove_if_empty(other);
+            self.registry.recount();
         }
         match same_uuid {
             Some(n) => {
@@ -399,6 +408,7 @@ impl Blocks {
         }
         self.registry.link(n);
         self.registry.topology.add(n, &location);
+        self.registry.recount();
         self.leases.unregister(n);
         self.leases.register(n);
     }
@@ -406,7 +416,7 @@ impl Blocks {
     fn check_version(&self, r: &Registration, own: &StorageInfo, own_version: &str) -> Result<(), Refusal> {
         let reported = &*r.software_version;
         let minimum = &*self.settings.minimum_datanode_version;
-        if compare_versions(reported, minimum).is_lt() {
+        if crate::compare_versions(reported, minimum).is_lt() {
             return Err(Refusal::IncorrectVersion(
                 format!(
                     "The reported DataNode version is too low to communicate with this NameNode. \
@@ -439,12 +449,12 @@ impl Blocks {
         node.registered = false;
         node.mailbox.clear();
         node.scheduled = [[0; 6]; 2];
-        if keeps {
-            return;
+        if !keeps {
+            node.draining = true;
+            let volumes = node.volumes.clone();
+            self.registry.drains.extend(volumes);
         }
-        node.draining = true;
-        let volumes = node.volumes.clone();
-        self.registry.drains.extend(volumes);
+        self.registry.recount();
     }
 
     /// Stops treating volumes as failed or dead ones whose content is known again, and forgets those that the heartbeats dropped.
@@ -469,45 +479,4 @@ fn denied(reason: &str, registration: &Registration) -> Refusal {
     Refusal::DisallowedDatanode(
         format!("Datanode denied communication with namenode because {reason}: {registration}").into(),
     )
-}
-
-/// Order of version texts: numbers by value, other parts by text, and a pre-release or snapshot below its release
-/// (Hadoop's `VersionUtil.compareVersions`).
-pub fn compare_versions(a: &str, b: &str) -> std::cmp::Ordering {
-    #[derive(PartialEq, Eq, PartialOrd, Ord)]
-    enum Part<'a> {
-        Word(&'a str),
-        Number(u64),
-    }
-    fn parts(text: &str) -> Vec<Part<'_>> {
-        let mut out = Vec::new();
-        let mut start = 0;
-        let bytes = text.as_bytes();
-        for i in 1..=bytes.len() {
-            let boundary = i == bytes.len()
-                || bytes[i].is_ascii_digit() != bytes[i - 1].is_ascii_digit()
-                || matches!(bytes[i - 1], b'.' | b'-');
-            if boundary {
-                let piece = text[start..i].trim_matches(['.', '-']);
-                start = i;
-                if !piece.is_empty() {
-                    out.push(piece.parse().map_or(Part::Word(piece), Part::Number));
-                }
-            }
-        }
-        out
-    }
-    let (a, b) = (parts(a), parts(b));
-    for i in 0..a.len().max(b.len()) {
-        let order = match (a.get(i), b.get(i)) {
-            (Some(x), Some(y)) => x.cmp(y),
-            // more words make a pre-release, more numbers a later release
-            (Some(Part::Word(_)), None) | (None, Some(Part::Number(_))) => std::cmp::Ordering::Less,
-            _ => std::cmp::Ordering::Greater,
-        };
-        if order.is_ne() {
-            return order;
-        }
-    }
-    std::cmp::Ordering::Equal
 }

@@ -125,17 +125,17 @@ impl Blocks {
         s.xceivers += u64::from(node.stats.xceivers);
         s.volume_failures += u64::from(node.stats.volume_failures);
         s.capacity_lost += node.volume_failures.as_ref().map_or(0, |f| f.capacity_lost);
-        s.used += node.stats.dfs_used;
-        s.block_pool_used += node.stats.block_pool_used;
-        if node.in_service() || matches!(node.admin, AdminState::EnteringMaintenance) {
+        // only what nodes in service have counts; leaving ones still lend their caches
+        if node.in_service() {
+            s.used += node.stats.dfs_used;
+            s.block_pool_used += node.stats.block_pool_used;
             s.capacity += node.stats.capacity;
             s.remaining += node.stats.remaining;
             s.non_dfs_used += node.stats.non_dfs_used;
+        }
+        if !matches!(node.admin, AdminState::Decommissioned | AdminState::InMaintenance) {
             s.cache_capacity += node.stats.cache_capacity;
             s.cache_used += node.stats.cache_used;
-        } else {
-            // what a leaving node holds is no capacity any more, but still used
-            s.capacity += node.stats.dfs_used;
         }
     }
 

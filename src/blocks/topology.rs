@@ -106,12 +106,12 @@ impl Topology {
 
 /// Steps between two places in the tree of racks: 0 for one node, 2 for one rack, 4 and more beyond (`NetworkTopology.getDistance`).
 pub fn distance(a: (&str, &str), b: (&str, &str)) -> u32 {
-    let parts = |(location, name): (&str, &str)| -> Vec<String> {
-        location.split('/').filter(|p| !p.is_empty()).chain([name]).map(str::to_owned).collect()
-    };
+    fn parts<'a>((location, name): (&'a str, &'a str)) -> impl Iterator<Item = &'a str> + Clone {
+        location.split('/').filter(|p| !p.is_empty()).chain([name])
+    }
     let (a, b) = (parts(a), parts(b));
-    let shared = a.iter().zip(&b).take_while(|(x, y)| x == y).count();
-    (a.len() + b.len() - 2 * shared) as u32
+    let shared = a.clone().zip(b.clone()).take_while(|(x, y)| x == y).count();
+    (a.count() + b.count() - 2 * shared) as u32
 }
 
 #[cfg(test)]

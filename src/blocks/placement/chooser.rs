@@ -5,6 +5,7 @@ use crate::topology::Scope;
 use crate::{Blocks, NodeNumber, policies::StoragePolicy};
 use hashbrown::HashSet;
 use rand::rngs::SmallRng;
+use std::sync::Arc;
 use vocab::StorageKind;
 use vocab::time::MonotonicMs;
 
@@ -112,8 +113,8 @@ impl<'a> Chooser<'a> {
         }
     }
 
-    fn rack(&self, node: NodeNumber) -> String {
-        self.blocks.registry.node(node).expect("a node").location.to_string()
+    fn rack(&self, node: NodeNumber) -> Arc<str> {
+        self.blocks.registry.node(node).expect("a node").location.clone()
     }
 
     /// The order of the default policy: the writer's node, another rack, the same rack as the second, then anywhere.
@@ -236,7 +237,7 @@ impl<'a> Chooser<'a> {
         if consider_load && self.max_load > 0.0 && f64::from(node.stats.xceivers) > self.max_load {
             return false;
         }
-        let same_rack = self.results.iter().filter(|t| self.rack(t.node) == *node.location).count();
+        let same_rack = self.results.iter().filter(|t| self.rack(t.node) == node.location).count();
         same_rack < self.max_per_rack
     }
 }

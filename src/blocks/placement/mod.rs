@@ -16,6 +16,7 @@ use hashbrown::HashSet;
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use record::StorageNumber;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use vocab::StorageKind;
 use vocab::time::MonotonicMs;
@@ -134,10 +135,10 @@ impl Blocks {
         c.into_excluded()
     }
 
-    pub(crate) fn writer_rack(&self, request: &TargetRequest<'_>) -> Option<String> {
+    pub(crate) fn writer_rack(&self, request: &TargetRequest<'_>) -> Option<Arc<str>> {
         match request.writer {
-            Some(w) => self.registry.node(w).map(|n| n.location.to_string()),
-            None => request.writer_location.map(str::to_owned),
+            Some(w) => self.registry.node(w).map(|n| n.location.clone()),
+            None => request.writer_location.map(Arc::from),
         }
     }
 
@@ -145,7 +146,7 @@ impl Blocks {
     fn order_pipeline(&self, request: &TargetRequest<'_>, targets: &mut [Target]) {
         let place = |n: NodeNumber| {
             let node = self.registry.node(n).expect("targets are nodes");
-            (node.location.to_string(), node.id.transfer_address())
+            (node.location.clone(), node.id.uuid.clone())
         };
         let mut from = match request.writer {
             Some(w) if self.registry.node(w).is_some() => place(w),

@@ -117,8 +117,7 @@ impl Blocks {
         for _ in 0..budget {
             let Some(r) = replicas.next() else { return false };
             let (storage, node, first) = (report.storage, report.node, report.first);
-            if self.take_reported(store, storage, node, &r, first, None) {
-                let id = store.find_block(r.block.id).map_or(r.block.id, |b| store.block(b).block.id);
+            if let Some(id) = self.take_reported(store, storage, node, &r, first, None) {
                 report.seen.push(id.0);
                 self.repeat_lost_order(store, storage, node, &r);
             } else {

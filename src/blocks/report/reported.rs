@@ -4,7 +4,7 @@ use super::Reported;
 use crate::redundancy::CorruptReason;
 use crate::{Blocks, NodeNumber};
 use record::{BlockInfo, ReplicaFlags, StorageNumber, Store};
-use vocab::{BlockState, ReplicaState};
+use vocab::{BlockId, BlockState, ReplicaState};
 
 /// Whether a reported replica is corrupt by what its block's record says, and why.
 ///
@@ -51,7 +51,7 @@ fn belongs_to_open(info: &BlockInfo, r: &Reported) -> bool {
 
 impl Blocks {
     /// Takes one replica of a report. `first`: of the first full report since the node registered: what is unknown is left alone then.
-    /// Whether the block is known.
+    /// The block's id as runs hold it, if the block is known.
     pub(crate) fn take_reported(
         &mut self,
         store: &mut Store,
@@ -60,7 +60,7 @@ impl Blocks {
         r: &Reported,
         first: bool,
         hint: Option<NodeNumber>,
-    ) -> bool {
+    ) -> Option<BlockId> {
         let known = store.find_block(r.block.id).map(|b| (b, store.block(b))).filter(|(_, info)| !info.deleted);
         let Some((b, info)) = known else {
             if !first {
@@ -69,15 +69,16 @@ impl Blocks {
                 self.futures.seen += 1;
                 self.safe_mode.add_bytes_in_future(r.block.length);
             }
-            return false;
+            return None;
         };
+        let id = Some(info.block.id);
         // its deletion is on the way
         if self.invalidation.contains(node, &r.block) {
-            return true;
+            return id;
         }
         if let Some(reason) = corrupt_by_report(&info, r) {
             self.mark_corrupt(store, b, storage, &r.block, reason);
-            return true;
+            return id;
         }
         let open = belongs_to_open(&info, r);
         if open {
@@ -92,14 +93,14 @@ impl Blocks {
                 self.review(store, b);
             }
         }
-        true
+        id
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use vocab::{Block, BlockId, GenerationStamp};
+    use vocab::{Block, GenerationStamp};
 
     #[test]
     fn corruption_by_state_stamp_and_length() {
