@@ -1,6 +1,13 @@
-//! The `ironroot` binary.
+//! The `ironroot` binary: an HDFS NameNode.
 
-#[allow(dead_code, unused_imports, reason = "read by the node's assembly, which is not here yet")]
+mod cli;
 mod config;
+mod node;
 
-fn main() {}
+/// Many threads allocate and free answers of all sizes: an allocator whose fragmentation stays bounded.
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
+fn main() -> std::process::ExitCode {
+    cli::run()
+}

@@ -1,13 +1,20 @@
 //! Purpose: command lines: our own (`ironroot`, `ironroot namenode`) and Hadoop's start options behind `namenode`.
 //! Called by: `main`.
-//! Calls: clap.
-//! Never: starts anything; reads a configuration file.
+//! Calls: clap, config (loads it), node (does the work).
+//! Never: opens a storage directory or a port itself.
 //! Invariants: whatever `hdfs namenode` accepts is parsed as it parses it, abbreviations and case included.
 
+mod embedded;
+mod hadoop;
+mod namenode;
+mod question;
 pub mod startup;
+mod supervise;
 
 use clap::{Parser, Subcommand};
 use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
 
 /// An HDFS NameNode. Without a command: a NameNode on loopback with its data in ./data.
 #[derive(Parser, Debug)]
@@ -18,7 +25,7 @@ pub struct Arguments {
     pub with_datanodes: u16,
     /// Folder for the embedded NameNode's data.
     #[arg(long, value_name = "DIR", default_value = "data")]
-    pub data: std::path::PathBuf,
+    pub data: PathBuf,
     /// What to do.
     #[command(subcommand)]
     pub command: Option<Command>,
@@ -34,4 +41,24 @@ pub enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTIONS")]
         options: Vec<OsString>,
     },
+    /// Becomes another program that ends when this program's parent ends.
+    #[command(hide = true)]
+    Supervise {
+        /// Process id of the parent, the program and its arguments.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true, num_args = 2..)]
+        words: Vec<OsString>,
+    },
+}
+
+/// Parses the process's arguments and does what they say; the exit code of the process.
+pub fn run() -> ExitCode {
+    let arguments = Arguments::parse();
+    match arguments.command {
+        Some(Command::Namenode { options }) => {
+            let words: Vec<String> = options.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+            namenode::run(&words)
+        }
+        Some(Command::Supervise { words }) => supervise::run(&words),
+        None => embedded::run(&arguments.data, arguments.with_datanodes),
+    }
 }

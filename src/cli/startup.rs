@@ -26,9 +26,18 @@ pub struct Format {
     pub non_interactive: bool,
 }
 
-/// The command line could not be understood: the usage text is the answer.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct UsageError;
+/// The command line could not be understood: the usage text is the answer, after the reason if there is one.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct UsageError {
+    /// What Hadoop logs as the reason.
+    pub reason: Option<String>,
+}
+
+impl UsageError {
+    fn because(reason: impl Into<String>) -> UsageError {
+        UsageError { reason: Some(reason.into()) }
+    }
+}
 
 /// What Hadoop prints when it does not understand its options.
 pub const USAGE: &str = "Usage: hdfs namenode [-backup] | \n\t[-checkpoint] | \n\t[-format [-clusterid cid ] [-force] [-nonInteractive] ] | \n\t\
@@ -36,7 +45,7 @@ pub const USAGE: &str = "Usage: hdfs namenode [-backup] | \n\t[-checkpoint] | \n
 [-rollback] | \n\t[-rollingUpgrade <rollback|started> ] | \n\t[-importCheckpoint] | \n\t[-initializeSharedEdits] | \n\t\
 [-bootstrapStandby [-force] [-nonInteractive] [-skipSharedEditsCheck] ] | \n\t[-recover [ -force] ] | \n\t[-metadataVersion ]\n";
 
-/// Names of options that are known but not done here yet.
+/// Options that are known but not done here yet.
 const UNSUPPORTED: [&str; 10] = [
     "-backup",
     "-checkpoint",
@@ -51,29 +60,65 @@ const UNSUPPORTED: [&str; 10] = [
 ];
 
 impl StartupOption {
-    /// Parses the arguments after `namenode` (generic options such as `-D` already taken out). Names are matched without regard to case.
+    /// Parses the arguments after `namenode` (generic options such as `-D` already taken out). Names are matched without regard to case; of several
+    /// options the last one counts.
+    ///
+    /// Quirk: format_takes_all_words: `-format` takes every word behind it and passes over those it does not know.
     ///
     /// # Errors
     /// [`UsageError`] for anything Hadoop would not accept.
     pub fn parse(arguments: &[String]) -> Result<StartupOption, UsageError> {
-        let Some(first) = arguments.first() else { return Ok(StartupOption::Regular) };
-        let is = |name: &str| first.eq_ignore_ascii_case(name);
-        if is("-format") {
-            return Format::parse(&arguments[1..]).map(StartupOption::Format);
+        let mut option = StartupOption::Regular;
+        let mut rest = arguments;
+        while let Some((word, after)) = rest.split_first() {
+            let is = |name: &str| word.eq_ignore_ascii_case(name);
+            rest = after;
+            option = if is("-format") {
+                return Format::parse(after).map(StartupOption::Format);
+            } else if is("-regular") {
+                StartupOption::Regular
+            } else if is("-genclusterid") {
+                StartupOption::GenerateClusterId
+            } else if is("-metadataVersion") {
+                StartupOption::MetadataVersion
+            } else if let Some(name) = UNSUPPORTED.iter().find(|name| is(name)) {
+                rest = arguments_of(name, after)?;
+                StartupOption::Unsupported((*name).to_owned())
+            } else {
+                return Err(UsageError::default());
+            };
         }
-        if is("-regular") {
-            return StartupOption::parse(&arguments[1..]);
+        Ok(option)
+    }
+}
+
+/// Checks the arguments of an option that is only refused: a mistake in them comes before the refusal. Gives the words behind them.
+fn arguments_of<'a>(option: &str, words: &'a [String]) -> Result<&'a [String], UsageError> {
+    match option {
+        "-upgrade" | "-upgradeOnly" => {
+            let mut rest = words.iter();
+            while let Some(word) = rest.next() {
+                if word.eq_ignore_ascii_case("-clusterid") {
+                    rest.next().ok_or_else(|| {
+                        UsageError::because("Must specify a valid cluster ID after the -clusterid flag")
+                    })?;
+                } else if !word.eq_ignore_ascii_case("-renameReserved") {
+                    return Err(UsageError::because(format!("Unknown upgrade flag: {word}")));
+                } else {
+                    rest.next();
+                }
+            }
+            Ok(&[])
         }
-        if is("-genclusterid") {
-            return Ok(StartupOption::GenerateClusterId);
-        }
-        if is("-metadataVersion") {
-            return Ok(StartupOption::MetadataVersion);
-        }
-        match UNSUPPORTED.iter().find(|name| is(name)) {
-            Some(name) => Ok(StartupOption::Unsupported((*name).to_string())),
-            None => Err(UsageError),
-        }
+        "-rollingUpgrade" => match words.split_first() {
+            Some((kind, rest)) if ["rollback", "started"].iter().any(|k| kind.eq_ignore_ascii_case(k)) => Ok(rest),
+            Some((kind, _)) => {
+                Err(UsageError::because(format!("Failed to convert \"{kind}\" to RollingUpgradeStartupOption")))
+            }
+            None => Err(UsageError::because("Must specify a rolling upgrade startup option <rollback|started>")),
+        },
+        "-bootstrapStandby" | "-recover" => Ok(&[]),
+        _ => Ok(words),
     }
 }
 
@@ -83,21 +128,20 @@ impl Format {
         let mut rest = arguments.iter();
         while let Some(argument) = rest.next() {
             if argument.eq_ignore_ascii_case("-clusterid") {
-                let id = rest.next().filter(|id| !id.is_empty() && !Self::is_option(id)).ok_or(UsageError)?;
-                format.cluster_id = Some(id.clone());
+                let id = rest.next().filter(|id| !id.is_empty() && !Self::is_option(id));
+                let unusable = || UsageError::because("Must specify a valid cluster ID after the -clusterid flag");
+                format.cluster_id = Some(id.ok_or_else(unusable)?.clone());
             } else if argument.eq_ignore_ascii_case("-force") {
                 format.force = true;
             } else if argument.eq_ignore_ascii_case("-nonInteractive") {
                 format.non_interactive = true;
-            } else {
-                return Err(UsageError);
             }
         }
         Ok(format)
     }
 
     fn is_option(text: &str) -> bool {
-        ["-force", "-nonInteractive", "-clusterid"].iter().any(|o| text.eq_ignore_ascii_case(o))
+        ["-force", "-nonInteractive"].iter().any(|o| text.eq_ignore_ascii_case(o))
     }
 }
 
@@ -109,6 +153,12 @@ mod tests {
         StartupOption::parse(&text.split_whitespace().map(String::from).collect::<Vec<_>>())
     }
 
+    fn usage(reason: &str) -> Result<StartupOption, UsageError> {
+        Err(UsageError { reason: Some(reason.to_owned()).filter(|reason| !reason.is_empty()) })
+    }
+
+    const NO_ID: &str = "Must specify a valid cluster ID after the -clusterid flag";
+
     #[test]
     fn options_as_hadoop_takes_them() {
         assert_eq!(parse(""), Ok(StartupOption::Regular));
@@ -116,11 +166,23 @@ mod tests {
         assert_eq!(parse("-FORMAT"), Ok(StartupOption::Format(Format::default())));
         let full = Format { cluster_id: Some("CID-x".into()), force: true, non_interactive: true };
         assert_eq!(parse("-format -clusterid CID-x -force -nonInteractive"), Ok(StartupOption::Format(full)));
-        assert_eq!(parse("-format -clusterid"), Err(UsageError));
-        assert_eq!(parse("-format -clusterid -force"), Err(UsageError));
-        assert_eq!(parse("-format -bogus"), Err(UsageError));
-        assert_eq!(parse("-bogus"), Err(UsageError));
+        assert_eq!(parse("-format -clusterid"), usage(NO_ID));
+        assert_eq!(parse("-format -clusterid -force"), usage(NO_ID));
+        let odd = Format { cluster_id: Some("-foo".into()), ..Format::default() };
+        assert_eq!(parse("-format -clusterid -foo"), Ok(StartupOption::Format(odd)));
+        assert_eq!(parse("-bogus"), usage(""));
         assert_eq!(parse("-genclusterid"), Ok(StartupOption::GenerateClusterId));
+        assert_eq!(parse("-genclusterid -bogus"), usage(""));
+        assert_eq!(parse("-metadataVersion foo"), usage(""));
         assert_eq!(parse("-upgrade"), Ok(StartupOption::Unsupported("-upgrade".into())));
+        assert_eq!(parse("-upgrade foo"), usage("Unknown upgrade flag: foo"));
+        assert_eq!(parse("-rollingUpgrade"), usage("Must specify a rolling upgrade startup option <rollback|started>"));
+        assert_eq!(parse("-rollingupgrade started"), Ok(StartupOption::Unsupported("-rollingUpgrade".into())));
+    }
+
+    #[test]
+    fn format_takes_all_words() {
+        assert_eq!(parse("-format extra -regular"), Ok(StartupOption::Format(Format::default())));
+        assert_eq!(parse("-regular -format"), Ok(StartupOption::Format(Format::default())));
     }
 }

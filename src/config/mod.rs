@@ -7,6 +7,7 @@
 
 mod address;
 mod configuration;
+pub mod embedded;
 mod environment;
 mod error;
 mod load;
@@ -16,12 +17,12 @@ pub mod settings;
 mod values;
 mod xml;
 
-pub use address::{HostPort, format_address};
+pub use address::HostPort;
 pub use configuration::{Configuration, Property};
 pub use environment::Environment;
 pub use error::ConfigError;
-pub use load::{GenericOptions, default_directory, load, take_generic_options};
-pub use registry::{Key, Origin, not_honoured, registry};
+pub use load::{default_directory, load, take_generic_options};
+pub use registry::{not_honoured, registry};
 
 #[cfg(test)]
 mod tests;

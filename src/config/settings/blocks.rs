@@ -11,8 +11,6 @@ use std::time::Duration;
 pub struct SafeMode {
     /// Part of the blocks that must be safe; over 1 it is never left by itself (`dfs.namenode.safemode.threshold-pct`).
     pub threshold: f32,
-    /// Part at which repair queues are filled (`dfs.namenode.replqueue.threshold-pct`, else the threshold).
-    pub queue_threshold: f32,
     /// Live DataNodes wanted (`dfs.namenode.safemode.min.datanodes`).
     pub min_datanodes: u32,
     /// Replicas of a safe block (`dfs.namenode.safemode.replication.min`, else `dfs.namenode.replication.min`).
@@ -26,16 +24,11 @@ pub struct SafeMode {
 impl SafeMode {
     pub(super) fn read(reader: &Reader<'_>) -> Result<SafeMode, ConfigError> {
         const THRESHOLD: &str = "dfs.namenode.safemode.threshold-pct";
-        const QUEUE: &str = "dfs.namenode.replqueue.threshold-pct";
         const MIN_REPLICATION: &str = "dfs.namenode.safemode.replication.min";
         let threshold = reader.float(THRESHOLD)?;
         if threshold > 1.0 {
             reader.warn(format!("The threshold value shouldn't be greater than 1, threshold: {threshold:?}"));
         }
-        let queue = match reader.non_empty(QUEUE)? {
-            Some(text) => crate::config::values::float(&text).map_err(|problem| reader.wrong(QUEUE, problem))?,
-            None => threshold,
-        };
         let (least, _, _) = replication(reader)?;
         let least = match reader.optional_int(MIN_REPLICATION)? {
             Some(own) => u32::try_from(own).unwrap_or(0),
@@ -43,7 +36,6 @@ impl SafeMode {
         };
         Ok(SafeMode {
             threshold,
-            queue_threshold: queue,
             min_datanodes: reader.count("dfs.namenode.safemode.min.datanodes", 0)?,
             min_replication: u16::try_from(least)
                 .map_err(|_| reader.wrong(MIN_REPLICATION, format!("{least} is too much")))?,
@@ -93,8 +85,6 @@ pub struct Redundancy {
     pub invalidate_limit: u32,
     /// How long after the start nothing is deleted (`dfs.namenode.startup.delay.block.deletion.sec`).
     pub deletion_delay: Duration,
-    /// Blocks checked per step when queues are filled (`dfs.block.misreplication.processing.limit`).
-    pub misreplication_step: u32,
     /// Rounds after which the repair queues are walked from their start again
     /// (`dfs.namenode.redundancy.queue.restart.iterations`).
     pub queue_restart_rounds: u32,
@@ -108,20 +98,12 @@ pub struct Redundancy {
     pub postponed_rescan: u64,
     /// Replicas that must stay while a node is in maintenance (`dfs.namenode.maintenance.replication.min`).
     pub maintenance_replication: u16,
-    /// Lazy-persist files without replicas are removed this often; none for never
-    /// (`dfs.namenode.lazypersist.file.scrub.interval.sec`).
-    pub lazy_persist_scrub: Option<Duration>,
 }
 
 impl Redundancy {
     pub(super) fn read(reader: &Reader<'_>) -> Result<Redundancy, ConfigError> {
         let (min, default, max) = replication(reader)?;
         let heartbeat = heartbeat_interval(reader)?;
-        const SCRUB: &str = "dfs.namenode.lazypersist.file.scrub.interval.sec";
-        let scrub = reader.int(SCRUB)?;
-        if scrub < 0 {
-            return refuse(format!("{SCRUB} must be zero (for disable) or greater than zero."));
-        }
         let limit = reader.count("dfs.block.invalidate.limit", 0)?;
         let invalidate_share = reader.float(INVALIDATE_SHARE)?;
         if !(invalidate_share > 0.0 && invalidate_share <= 1.0) {
@@ -148,13 +130,11 @@ impl Redundancy {
             invalidate_share,
             invalidate_limit: limit.max(u32::try_from(heartbeat.as_secs().saturating_mul(20)).unwrap_or(u32::MAX)),
             deletion_delay: reader.plain_duration("dfs.namenode.startup.delay.block.deletion.sec", Unit::Seconds)?,
-            misreplication_step: reader.count("dfs.block.misreplication.processing.limit", 1)?,
             queue_restart_rounds: reader.count("dfs.namenode.redundancy.queue.restart.iterations", 0)?,
             excess_timeout: reader.plain_duration("dfs.namenode.excess.redundancy.timeout-sec", Unit::Seconds)?,
             delete_corrupt_immediately: reader.boolean("dfs.namenode.corrupt.block.delete.immediately.enabled")?,
             postponed_rescan: reader.amount("dfs.namenode.blocks.per.postponedblocks.rescan", 0)?,
             maintenance_replication: maintenance_replication(reader, default)?,
-            lazy_persist_scrub: (scrub > 0).then(|| Duration::from_secs(scrub.unsigned_abs().into())),
         })
     }
 }
@@ -210,10 +190,6 @@ pub struct Placement {
     pub consider_load: bool,
     /// Busy is more than this times the average (`dfs.namenode.redundancy.considerLoad.factor`).
     pub load_factor: f64,
-    /// Averages are made per storage type (`dfs.namenode.redundancy.considerLoadByStorageType`).
-    pub load_by_storage_type: bool,
-    /// Load is counted per volume (`dfs.namenode.redundancy.considerLoadByVolume`).
-    pub load_by_volume: bool,
     /// A writer's own node gets the first replica (`dfs.namenode.block-placement-policy.default.prefer-local-node`).
     pub prefer_local: bool,
     /// Blocks for which a target must have space (`dfs.namenode.block-placement.min-blocks-for.write`).
@@ -224,8 +200,6 @@ pub struct Placement {
     pub stale_ratio_for_write: f32,
     /// Stale nodes come last in locations (`dfs.namenode.avoid.read.stale.datanode`).
     pub avoid_stale_for_read: bool,
-    /// Loaded nodes come last in locations (`dfs.namenode.read.considerLoad`).
-    pub read_considers_load: bool,
 }
 
 impl Placement {
@@ -242,14 +216,11 @@ impl Placement {
             policy: reader.text("dfs.block.replicator.classname")?,
             consider_load: reader.boolean("dfs.namenode.redundancy.considerLoad")?,
             load_factor: reader.double("dfs.namenode.redundancy.considerLoad.factor")?,
-            load_by_storage_type: reader.boolean("dfs.namenode.redundancy.considerLoadByStorageType")?,
-            load_by_volume: reader.boolean("dfs.namenode.redundancy.considerLoadByVolume")?,
             prefer_local: reader.boolean("dfs.namenode.block-placement-policy.default.prefer-local-node")?,
             min_blocks_of_space: reader.count("dfs.namenode.block-placement.min-blocks-for.write", 1)?,
             avoid_stale_for_write: reader.boolean("dfs.namenode.avoid.write.stale.datanode")?,
             stale_ratio_for_write: ratio,
             avoid_stale_for_read: reader.boolean("dfs.namenode.avoid.read.stale.datanode")?,
-            read_considers_load: reader.boolean("dfs.namenode.read.considerLoad")?,
         })
     }
 }
@@ -304,8 +275,6 @@ pub struct BlockReports {
     pub leases: u32,
     /// How long one may take (`dfs.namenode.full.block.report.lease.length.ms`).
     pub lease_length: Duration,
-    /// Reports that wait (`dfs.namenode.blockreport.queue.size`).
-    pub queue_length: u32,
 }
 
 impl BlockReports {
@@ -314,7 +283,6 @@ impl BlockReports {
         Ok(BlockReports {
             leases: reader.count("dfs.namenode.max.full.block.report.leases", 1)?,
             lease_length: Duration::from_millis(length),
-            queue_length: reader.count("dfs.namenode.blockreport.queue.size", 1)?,
         })
     }
 }
@@ -346,11 +314,32 @@ impl DatanodeHosts {
     }
 }
 
+/// Where racks come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RackMapping {
+    /// A script, if there is one.
+    Script,
+    /// A table, if there is one.
+    Table,
+    /// A class that is not known here.
+    Other(String),
+}
+
+impl RackMapping {
+    fn of_class(name: String) -> RackMapping {
+        match name.strip_prefix("org.apache.hadoop.net.") {
+            Some("ScriptBasedMapping") => RackMapping::Script,
+            Some("TableMapping") => RackMapping::Table,
+            _ => RackMapping::Other(name),
+        }
+    }
+}
+
 /// Racks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Topology {
-    /// Class of the mapping (`net.topology.node.switch.mapping.impl`).
-    pub mapping: String,
+    /// Where they come from (`net.topology.node.switch.mapping.impl`).
+    pub mapping: RackMapping,
     /// Script that prints racks (`net.topology.script.file.name`).
     pub script: Option<PathBuf>,
     /// Addresses it gets at a time (`net.topology.script.number.args`).
@@ -364,7 +353,7 @@ pub struct Topology {
 impl Topology {
     pub(super) fn read(reader: &Reader<'_>) -> Result<Topology, ConfigError> {
         Ok(Topology {
-            mapping: reader.text("net.topology.node.switch.mapping.impl")?,
+            mapping: RackMapping::of_class(reader.text("net.topology.node.switch.mapping.impl")?),
             script: reader.non_empty("net.topology.script.file.name")?.map(PathBuf::from),
             script_arguments: reader.count("net.topology.script.number.args", 1)?,
             table: reader.non_empty("net.topology.table.file.name")?.map(PathBuf::from),

@@ -11,16 +11,19 @@ mod namespace;
 mod reader;
 mod security;
 mod storage;
+mod support;
 mod transport;
 
 pub use address::Addresses;
-pub use blocks::{BlockReports, DatanodeHosts, DatanodeLiveness, Placement, Redundancy, SafeMode, Topology};
+pub use blocks::{
+    BlockReports, DatanodeHosts, DatanodeLiveness, Placement, RackMapping, Redundancy, SafeMode, Topology,
+};
 pub use identity::{Identity, identify, is_local_host};
 pub use namespace::{Limits, NamespaceFeatures, Permissions, ServerDefaults};
 pub use reader::Reader;
-pub use security::{Authentication, Caller, Groups, Named, ProxyUser};
-pub use storage::{Checkpoints, EditLog, Format, Image, Location, StorageDirectories};
-pub use transport::{Http, RetryCache, Rpc};
+pub use security::{Authentication, GroupMapping, Groups, Named, ProxyUser};
+pub use storage::{Checkpoints, EditLog, Format, Location, StorageDirectories};
+pub use transport::{Http, HttpPolicy, RetryCache, Rpc};
 
 use super::{ConfigError, Configuration};
 use std::collections::BTreeMap;
@@ -40,8 +43,6 @@ pub struct Settings {
     pub edit_log: EditLog,
     /// When checkpoints are made and what is kept.
     pub checkpoints: Checkpoints,
-    /// How images are written and transferred.
-    pub image: Image,
     /// Limits of the tree and of answers about it.
     pub limits: Limits,
     /// What the tree supports.
@@ -72,14 +73,37 @@ pub struct Settings {
     pub http: Http,
     /// How callers prove who they are. The node refuses to start on what it does not support.
     pub authentication: Authentication,
-    /// Caller context.
-    pub caller: Caller,
+    /// Caller contexts are read (`hadoop.caller.context.enabled`).
+    pub caller_context: bool,
     /// Group mapping.
     pub groups: Groups,
     /// Users that may act for others, by name.
     pub proxy_users: BTreeMap<String, ProxyUser>,
     /// What there is to say about the values; to be logged once.
     pub warnings: Vec<String>,
+}
+
+/// The part that `-format` and `-metadataVersion` need: an address that cannot be used does not stop them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OfflineSettings {
+    /// Name and edits directories.
+    pub directories: StorageDirectories,
+    /// Rules for `-format`.
+    pub format: Format,
+    /// Group of the root.
+    pub superuser_group: String,
+}
+
+impl OfflineSettings {
+    /// Reads them, after `identify`.
+    pub fn read(configuration: &Configuration) -> Result<OfflineSettings, ConfigError> {
+        let reader = &Reader::new(configuration);
+        Ok(OfflineSettings {
+            directories: StorageDirectories::read(reader)?,
+            format: Format::read(reader)?,
+            superuser_group: Permissions::read(reader)?.superuser_group,
+        })
+    }
 }
 
 impl Settings {
@@ -103,7 +127,6 @@ impl Settings {
             format: Format::read(reader)?,
             edit_log: EditLog::read(reader)?,
             checkpoints: Checkpoints::read(reader)?,
-            image: Image::read(reader)?,
             limits: Limits::read(reader)?,
             features: NamespaceFeatures::read(reader)?,
             permissions: Permissions::read(reader)?,
@@ -119,7 +142,7 @@ impl Settings {
             retry_cache: RetryCache::read(reader)?,
             http: Http::read(reader)?,
             authentication: Authentication::read(reader)?,
-            caller: Caller::read(reader)?,
+            caller_context: reader.boolean("hadoop.caller.context.enabled")?,
             groups: Groups::read(reader)?,
             proxy_users: security::proxy_users(reader)?,
             warnings: Vec::new(),

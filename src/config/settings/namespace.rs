@@ -26,12 +26,6 @@ pub struct Limits {
     pub listing_entries: u32,
     /// Paths of one batched listing (`dfs.batched.ls.limit`).
     pub batched_listing_paths: u32,
-    /// Inodes a content summary counts before it pauses (`dfs.content-summary.limit`).
-    pub content_summary_inodes: u32,
-    /// How long it then pauses (`dfs.content-summary.sleep-microsec`).
-    pub content_summary_pause: Duration,
-    /// Corrupt files of one answer (`dfs.namenode.max-corrupt-file-blocks-returned`).
-    pub corrupt_files_returned: u32,
     /// Open files of one answer (`dfs.namenode.list.openfiles.num.responses`).
     pub open_files_listed: u32,
 }
@@ -58,9 +52,6 @@ impl Limits {
             objects: reader.amount("dfs.namenode.max.objects", 0)?,
             listing_entries: if listing > 0 { listing.unsigned_abs() } else { 1000 },
             batched_listing_paths,
-            content_summary_inodes: reader.count("dfs.content-summary.limit", 0)?,
-            content_summary_pause: Duration::from_micros(reader.amount("dfs.content-summary.sleep-microsec", 0)?),
-            corrupt_files_returned: reader.count("dfs.namenode.max-corrupt-file-blocks-returned", 0)?,
             open_files_listed,
         })
     }
@@ -143,10 +134,6 @@ pub struct Permissions {
     pub owner_sets_quota: bool,
     /// A content summary checks every directory below (`dfs.permissions.ContentSummary.subAccess`).
     pub content_summary_checks_below: bool,
-    /// Storage policies are for superusers only (`dfs.storage.policy.permissions.superuser-only`).
-    pub superuser_sets_storage_policy: bool,
-    /// Users and groups that may use admin pages (`dfs.cluster.administrators`).
-    pub administrators: String,
 }
 
 impl Permissions {
@@ -156,8 +143,6 @@ impl Permissions {
             superuser_group: reader.text("dfs.permissions.superusergroup")?,
             owner_sets_quota: reader.boolean("dfs.permissions.allow.owner.set.quota")?,
             content_summary_checks_below: reader.boolean("dfs.permissions.ContentSummary.subAccess")?,
-            superuser_sets_storage_policy: reader.boolean("dfs.storage.policy.permissions.superuser-only")?,
-            administrators: reader.optional("dfs.cluster.administrators")?.unwrap_or_default(),
         })
     }
 }

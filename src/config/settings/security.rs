@@ -27,36 +27,6 @@ impl Authentication {
     }
 }
 
-/// Caller context in audit lines.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Caller {
-    /// `hadoop.caller.context.enabled`
-    pub context_enabled: bool,
-    /// Bytes kept (`hadoop.caller.context.max.size`).
-    pub context_bytes: u32,
-    /// Bytes of its signature (`hadoop.caller.context.signature.max.size`).
-    pub signature_bytes: u32,
-    /// Between its parts (`hadoop.caller.context.separator`).
-    pub separator: String,
-    /// The client's port is logged too (`dfs.namenode.audit.log.with.remote.port`).
-    pub audit_remote_port: bool,
-    /// Commands that are logged at debug level only (`dfs.namenode.audit.log.debug.cmdlist`).
-    pub audit_debug_commands: Vec<String>,
-}
-
-impl Caller {
-    pub(super) fn read(reader: &Reader<'_>) -> Result<Caller, ConfigError> {
-        Ok(Caller {
-            context_enabled: reader.boolean("hadoop.caller.context.enabled")?,
-            context_bytes: reader.count("hadoop.caller.context.max.size", 0)?,
-            signature_bytes: reader.count("hadoop.caller.context.signature.max.size", 0)?,
-            separator: reader.text("hadoop.caller.context.separator")?,
-            audit_remote_port: reader.boolean("dfs.namenode.audit.log.with.remote.port")?,
-            audit_debug_commands: reader.strings("dfs.namenode.audit.log.debug.cmdlist")?,
-        })
-    }
-}
-
 /// Whom a proxy rule names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Named {
@@ -99,19 +69,40 @@ pub(super) fn proxy_users(reader: &Reader<'_>) -> Result<BTreeMap<String, ProxyU
     Ok(known)
 }
 
+/// Where groups come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GroupMapping {
+    /// The operating system, asked in one of several ways that give the same answer.
+    System,
+    /// Nobody has groups.
+    Nobody,
+    /// A class that is not known here.
+    Other(String),
+}
+
+impl GroupMapping {
+    fn of_class(name: String) -> GroupMapping {
+        match name.strip_prefix("org.apache.hadoop.security.") {
+            Some(
+                "JniBasedUnixGroupsMappingWithFallback" | "JniBasedUnixGroupsMapping" | "ShellBasedUnixGroupsMapping",
+            ) => GroupMapping::System,
+            Some("NullGroupsMapping") => GroupMapping::Nobody,
+            _ => GroupMapping::Other(name),
+        }
+    }
+}
+
 /// Group mapping.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Groups {
-    /// Class of the mapping (`hadoop.security.group.mapping`).
-    pub mapping: String,
+    /// Where they come from (`hadoop.security.group.mapping`).
+    pub mapping: GroupMapping,
     /// Users whose groups are given here (`hadoop.user.group.static.mapping.overrides`).
     pub overrides: BTreeMap<String, Vec<String>>,
     /// How long groups are remembered (`hadoop.security.groups.cache.secs`).
     pub cache: Duration,
     /// How long it is remembered that a user has none (`hadoop.security.groups.negative-cache.secs`).
     pub negative_cache: Duration,
-    /// A lookup longer than this is logged (`hadoop.security.groups.cache.warn.after.ms`).
-    pub warn_after: Duration,
     /// A command of the operating system may take this long, 0 for ever
     /// (`hadoop.security.groups.shell.command.timeout`).
     pub command_timeout: Duration,
@@ -123,13 +114,12 @@ impl Groups {
     pub(super) fn read(reader: &Reader<'_>) -> Result<Groups, ConfigError> {
         let overrides = overrides(&reader.text(OVERRIDES)?);
         Ok(Groups {
-            mapping: reader.text("hadoop.security.group.mapping")?,
+            mapping: GroupMapping::of_class(reader.text("hadoop.security.group.mapping")?),
             overrides: overrides.map_err(|()| {
                 ConfigError::Contradiction("Configuration hadoop.user.group.static.mapping.overrides is invalid".into())
             })?,
             cache: reader.plain_duration("hadoop.security.groups.cache.secs", Unit::Seconds)?,
             negative_cache: reader.plain_duration("hadoop.security.groups.negative-cache.secs", Unit::Seconds)?,
-            warn_after: reader.plain_duration("hadoop.security.groups.cache.warn.after.ms", Unit::Milliseconds)?,
             command_timeout: reader.duration("hadoop.security.groups.shell.command.timeout", Unit::Milliseconds)?,
         })
     }

@@ -228,6 +228,15 @@ pub struct Format {
 }
 
 impl Format {
+    /// What to say where formatting is not allowed.
+    pub fn not_allowed(&self) -> String {
+        const KEY: &str = "dfs.namenode.support.allow.format";
+        format!(
+            "The option {KEY} is set to false for this filesystem, so it cannot be formatted. You will need to set {KEY} \
+             parameter to true in order to format this filesystem"
+        )
+    }
+
     pub(super) fn read(reader: &Reader<'_>) -> Result<Format, ConfigError> {
         Ok(Format {
             allowed: reader.boolean("dfs.namenode.support.allow.format")?,
@@ -268,8 +277,6 @@ pub struct Checkpoints {
     pub period: Duration,
     /// At the latest after this many transactions (`dfs.namenode.checkpoint.txns`).
     pub transactions: u64,
-    /// How often both are looked at (`dfs.namenode.checkpoint.check.period`).
-    pub check_period: Duration,
     /// Images kept (`dfs.namenode.num.checkpoints.retained`).
     pub images_kept: u32,
     /// Transactions kept before the oldest kept image (`dfs.namenode.num.extra.edits.retained`).
@@ -283,35 +290,9 @@ impl Checkpoints {
         Ok(Checkpoints {
             period: reader.duration("dfs.namenode.checkpoint.period", Unit::Seconds)?,
             transactions: reader.amount("dfs.namenode.checkpoint.txns", 0)?,
-            check_period: reader.duration("dfs.namenode.checkpoint.check.period", Unit::Seconds)?,
             images_kept: reader.count("dfs.namenode.num.checkpoints.retained", 1)?,
             extra_transactions_kept: reader.amount("dfs.namenode.num.extra.edits.retained", 0)?,
             extra_segments_kept: reader.count("dfs.namenode.max.extra.edits.segments.retained", 0)?,
-        })
-    }
-}
-
-/// How images are written.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Image {
-    /// Class of the codec, if images are compressed (`dfs.image.compress`, `dfs.image.compression.codec`).
-    pub codec: Option<String>,
-    /// Whether images are written in sub-sections (`dfs.image.parallel.load`).
-    pub sub_sections: bool,
-    /// Sub-sections aimed at (`dfs.image.parallel.target.sections`).
-    pub target_sections: u32,
-    /// Fewest inodes for which that is done (`dfs.image.parallel.inode.threshold`).
-    pub sub_section_inodes: u32,
-}
-
-impl Image {
-    pub(super) fn read(reader: &Reader<'_>) -> Result<Image, ConfigError> {
-        let codec = reader.text("dfs.image.compression.codec")?;
-        Ok(Image {
-            codec: reader.boolean("dfs.image.compress")?.then_some(codec),
-            sub_sections: reader.boolean("dfs.image.parallel.load")?,
-            target_sections: reader.count("dfs.image.parallel.target.sections", 1)?,
-            sub_section_inodes: reader.count("dfs.image.parallel.inode.threshold", 0)?,
         })
     }
 }

@@ -51,7 +51,7 @@ fn defaults() {
     assert_eq!(settings.limits.min_block_bytes, 1_048_576);
     assert_eq!(settings.features.access_time_precision, Some(Duration::from_secs(3600)));
     assert_eq!(settings.safe_mode.threshold, 0.999);
-    assert_eq!((settings.safe_mode.queue_threshold, settings.safe_mode.min_replication), (0.999, 1));
+    assert_eq!(settings.safe_mode.min_replication, 1);
     assert_eq!(settings.liveness.expiry_interval(), Duration::from_secs(630));
     assert_eq!(settings.liveness.stale_interval, Duration::from_secs(30));
     assert_eq!(settings.redundancy.invalidate_limit, 1000);
@@ -60,7 +60,6 @@ fn defaults() {
     assert_eq!(settings.features.lease_hard_limit, Duration::from_secs(1200));
     assert_eq!(settings.rpc.lifeline_handlers, 1);
     assert_eq!(settings.rpc.max_idle, Duration::from_secs(20));
-    assert_eq!(settings.image.codec, None);
     assert_eq!(settings.groups.overrides.get("dr.who"), Some(&vec![]));
 }
 
@@ -70,7 +69,6 @@ fn derived_values() {
         ("dfs.heartbeat.interval", "2m"),
         ("dfs.namenode.heartbeat.recheck-interval", "1000"),
         ("dfs.namenode.accesstime.precision", "0"),
-        ("dfs.image.compress", "true"),
         ("dfs.namenode.lifeline.handler.ratio", "0.5"),
         ("dfs.ls.limit", "0"),
         ("dfs.namenode.rpc-bind-host", "0.0.0.0"),
@@ -83,7 +81,6 @@ fn derived_values() {
     assert_eq!(settings.liveness.expiry_interval(), Duration::from_secs(1202));
     assert_eq!(settings.liveness.stale_interval, Duration::from_secs(360));
     assert_eq!(settings.features.access_time_precision, None);
-    assert_eq!(settings.image.codec.as_deref(), Some("org.apache.hadoop.io.compress.DefaultCodec"));
     assert_eq!((settings.rpc.lifeline_handlers, settings.limits.listing_entries), (5, 1000));
     assert_eq!(settings.addresses.rpc.bind().to_string(), "0.0.0.0:8020");
     assert_eq!(settings.addresses.service_rpc.unwrap().address.to_string(), "localhost:8020");

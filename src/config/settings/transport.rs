@@ -18,16 +18,10 @@ pub struct Rpc {
     pub queue_per_handler: u32,
     /// Bytes of the largest request (`ipc.maximum.data.length`).
     pub max_request_bytes: u32,
-    /// Bytes of the largest response (`ipc.maximum.response.length`); larger ones become an error.
-    pub max_response_bytes: u32,
-    /// Bytes of a response buffer that is kept for the next one (`ipc.server.max.response.size`).
-    pub kept_response_bytes: u32,
     /// Connections at a time, 0 for no limit (`ipc.server.max.connections`).
     pub max_connections: u32,
     /// Backlog of the listening socket (`ipc.server.listen.queue.size`).
     pub listen_backlog: u32,
-    /// Threads that read requests (`ipc.server.read.threadpool.size`).
-    pub reader_threads: u32,
     /// Silence after which a connection is closed: twice `ipc.client.connection.maxidletime`, as the client's own is once.
     pub max_idle: Duration,
     /// Idle connections are closed only above this many (`ipc.client.idlethreshold`).
@@ -36,12 +30,6 @@ pub struct Rpc {
     pub idle_closed_at_a_time: u32,
     /// How often idle ones are looked for (`ipc.client.connection.idle-scan-interval.ms`).
     pub idle_scan_interval: Duration,
-    /// `ipc.server.tcpnodelay`
-    pub tcp_no_delay: bool,
-    /// Slow calls are logged (`ipc.server.log.slow.rpc`).
-    pub log_slow_calls: bool,
-    /// Slow is longer than this at least (`ipc.server.log.slow.rpc.threshold.ms`).
-    pub slow_call: Duration,
     /// State ids go with responses (`dfs.namenode.state.context.enabled`).
     pub state_context: bool,
 }
@@ -60,19 +48,13 @@ impl Rpc {
             lifeline_handlers: lifeline,
             queue_per_handler: reader.count("ipc.server.handler.queue.size", 1)?,
             max_request_bytes: reader.count("ipc.maximum.data.length", 1)?,
-            max_response_bytes: reader.count("ipc.maximum.response.length", 1)?,
-            kept_response_bytes: reader.count("ipc.server.max.response.size", 0)?,
             max_connections: reader.count("ipc.server.max.connections", 0)?,
             listen_backlog: reader.count("ipc.server.listen.queue.size", 0)?,
-            reader_threads: reader.count("ipc.server.read.threadpool.size", 1)?,
             max_idle: reader.plain_duration("ipc.client.connection.maxidletime", Unit::Milliseconds)?.saturating_mul(2),
             idle_threshold: reader.count("ipc.client.idlethreshold", 0)?,
             idle_closed_at_a_time: reader.count("ipc.client.kill.max", 0)?,
             idle_scan_interval: reader
                 .plain_duration("ipc.client.connection.idle-scan-interval.ms", Unit::Milliseconds)?,
-            tcp_no_delay: reader.boolean("ipc.server.tcpnodelay")?,
-            log_slow_calls: reader.boolean("ipc.server.log.slow.rpc")?,
-            slow_call: reader.plain_duration("ipc.server.log.slow.rpc.threshold.ms", Unit::Milliseconds)?,
             state_context: reader.boolean("dfs.namenode.state.context.enabled")?,
         })
     }
@@ -85,8 +67,6 @@ pub struct RetryCache {
     pub enabled: bool,
     /// How long an answer is kept (`dfs.namenode.retrycache.expirytime.millis`).
     pub expiry: Duration,
-    /// Percent of the memory it may take (`dfs.namenode.retrycache.heap.percent`).
-    pub memory_percent: f32,
 }
 
 impl RetryCache {
@@ -94,7 +74,6 @@ impl RetryCache {
         Ok(RetryCache {
             enabled: reader.boolean("dfs.namenode.enable.retrycache")?,
             expiry: reader.plain_duration("dfs.namenode.retrycache.expirytime.millis", Unit::Milliseconds)?,
-            memory_percent: reader.float("dfs.namenode.retrycache.heap.percent")?,
         })
     }
 }
@@ -104,14 +83,8 @@ impl RetryCache {
 pub struct Http {
     /// `HTTP_ONLY`, `HTTPS_ONLY` or `HTTP_AND_HTTPS` (`dfs.http.policy`).
     pub policy: HttpPolicy,
-    /// User of requests that name none (`hadoop.http.staticuser.user`).
-    pub static_user: String,
-    /// NaN in JMX becomes 0.0 (`hadoop.http.jmx.nan-filter.enabled`).
-    pub filter_nan: bool,
     /// `X-FRAME-OPTIONS` header, if it is sent (`dfs.xframe.enabled`, `dfs.xframe.value`).
     pub frame_options: Option<String>,
-    /// `/prom` is served (`hadoop.prometheus.endpoint.enabled`).
-    pub prometheus: bool,
 }
 
 /// Which of HTTP and HTTPS are served.
@@ -136,12 +109,6 @@ impl Http {
             }
         };
         let frame_options = reader.text("dfs.xframe.value")?;
-        Ok(Http {
-            policy,
-            static_user: reader.text("hadoop.http.staticuser.user")?,
-            filter_nan: reader.boolean("hadoop.http.jmx.nan-filter.enabled")?,
-            frame_options: reader.boolean("dfs.xframe.enabled")?.then_some(frame_options),
-            prometheus: reader.boolean("hadoop.prometheus.endpoint.enabled")?,
-        })
+        Ok(Http { policy, frame_options: reader.boolean("dfs.xframe.enabled")?.then_some(frame_options) })
     }
 }

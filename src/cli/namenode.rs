@@ -1,0 +1,124 @@
+//! `ironroot namenode`: what `hdfs namenode` does with the same words.
+
+use super::question::Answer;
+use super::startup::{self, StartupOption, USAGE};
+use crate::config::settings::{OfflineSettings, Settings, identify, is_local_host};
+use crate::config::{Configuration, Environment, default_directory, load, not_honoured, take_generic_options};
+use crate::node::{self, Launch, StartError, logging};
+use std::process::ExitCode;
+
+/// Generic options, for `-h`.
+const GENERIC: &str = "\nGeneric options, before all others:\n-conf <file>\tone more configuration file\n\
+-D <key=value>\tone configuration key\n-fs <uri>\tthe default file system\n";
+
+/// Runs to the end of the NameNode, or of what the option asks for; the exit code is Hadoop's.
+pub fn run(words: &[String]) -> ExitCode {
+    if let [word] = words
+        && ["-h", "-help", "--help"].contains(&word.as_str())
+    {
+        println!("{USAGE}{GENERIC}");
+        return ExitCode::SUCCESS;
+    }
+    logging::start();
+    let environment = Environment::of_process();
+    let directory = default_directory(&environment);
+    let conf = directory.as_ref().map_or("none (HADOOP_CONF_DIR is not set)".into(), |d| d.display().to_string());
+    banner(&[
+        "Starting NameNode".to_owned(),
+        format!("  host = {}", node::host_name()),
+        format!("  args = [{}]", words.join(", ")),
+        format!("  version = {} (speaks as Hadoop {})", env!("CARGO_PKG_VERSION"), node::HADOOP_VERSION),
+        format!("  conf = {conf}"),
+    ]);
+    let code = act(words, environment, directory.as_deref()).unwrap_or_else(|error| {
+        tracing::error!("Failed to start namenode.\n{error}");
+        tracing::info!("Exiting with status 1: {}", error.to_string().lines().next().unwrap_or(""));
+        1
+    });
+    banner(&[format!("Shutting down NameNode at {}", node::host_name())]);
+    ExitCode::from(code)
+}
+
+/// A framed message that stands out in the log.
+fn banner(lines: &[String]) {
+    let label = if lines.len() > 1 { "STARTUP_MSG" } else { "SHUTDOWN_MSG" };
+    let frame = "*".repeat(60);
+    let text: String = lines.iter().map(|line| format!("{label}: {line}\n")).collect();
+    tracing::info!("{label}: \n/{frame}\n{text}{frame}/");
+}
+
+fn act(words: &[String], environment: Environment, directory: Option<&std::path::Path>) -> Result<u8, StartError> {
+    let user = process_user(&environment);
+    let (options, rest) = take_generic_options(words)?;
+    let mut configuration = load(environment, directory, &options)?;
+    let option = match StartupOption::parse(rest) {
+        Ok(option) => option,
+        // Quirk: usage_is_no_failure: options that are not understood end with status 0
+        Err(usage) => {
+            if let Some(reason) = usage.reason {
+                tracing::error!("{reason}");
+            }
+            eprintln!("{USAGE}");
+            return Ok(0);
+        }
+    };
+    let identity = identify(&mut configuration, is_local_host)?;
+    match option {
+        StartupOption::Regular => {
+            let settings = Settings::read(&configuration, identity)?;
+            log_notices(&configuration, &settings.warnings);
+            if let Some(reason) = settings.unsupported() {
+                return Err(StartError::Unsupported(reason));
+            }
+            node::run(Launch { configuration, settings, user }, async |_| Ok(()))
+        }
+        StartupOption::Format(format) => {
+            let settings = offline(&configuration)?;
+            let mut answer = match format {
+                startup::Format { force: true, .. } => Answer::Force,
+                startup::Format { non_interactive: true, .. } => Answer::Never,
+                _ => Answer::Ask,
+            };
+            let done = node::format(&settings, format.cluster_id.as_deref(), &user, &mut answer)?;
+            Ok(u8::from(!done))
+        }
+        StartupOption::MetadataVersion => {
+            print!("{}", node::metadata_version(&offline(&configuration)?)?);
+            Ok(0)
+        }
+        StartupOption::GenerateClusterId => {
+            tracing::info!("Generated new cluster id: {}", node::new_cluster_id());
+            Ok(0)
+        }
+        StartupOption::Unsupported(name) => {
+            Err(StartError::Unsupported(format!("The start option {name} is not supported yet. Nothing was changed.")))
+        }
+    }
+}
+
+fn offline(configuration: &Configuration) -> Result<OfflineSettings, StartError> {
+    let settings = OfflineSettings::read(configuration)?;
+    match settings.directories.unsupported() {
+        Some(reason) => Err(StartError::Unsupported(reason)),
+        None => Ok(settings),
+    }
+}
+
+/// Says once what there is to say about the configuration.
+pub fn log_notices(configuration: &Configuration, warnings: &[String]) {
+    for notice in configuration.notices().iter().chain(warnings) {
+        tracing::warn!("{notice}");
+    }
+    let without_effect = not_honoured(configuration);
+    if !without_effect.is_empty() {
+        let names: Vec<_> = without_effect.iter().map(|key| key.name).collect();
+        tracing::warn!("Set, but without effect in this version: {}", names.join(", "));
+    }
+}
+
+/// The user whose rights this process has in the file system: `HADOOP_USER_NAME`, else the user of the operating system.
+pub fn process_user(environment: &Environment) -> String {
+    let named = environment.variables.get("HADOOP_USER_NAME").filter(|name| !name.is_empty());
+    let system = || environment.properties.get("user.name").cloned().unwrap_or_default();
+    named.cloned().unwrap_or_else(system)
+}

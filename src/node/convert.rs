@@ -1,0 +1,200 @@
+//! From the configuration's settings to those of each layer: the one place where a key's value meets its consumer.
+
+use crate::config::settings::{GroupMapping, Named, ProxyUser, RackMapping, Rpc, Settings};
+use security::groups::{GroupSettings, Provider};
+use security::proxy::{Allowed, Hosts, Network, ProxyRule, ProxyRules};
+use server::service::topology::Mapping;
+use std::collections::HashMap;
+use std::net::{IpAddr, ToSocketAddrs};
+use std::time::Duration;
+use vocab::Policy;
+
+fn milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn size(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}
+
+/// What operations obey. `owner` is the user this process runs as, the superuser.
+pub fn operations(settings: &Settings, owner: &str) -> ops::Settings {
+    let Settings { limits, features, permissions, server_defaults: defaults, redundancy, .. } = settings;
+    ops::Settings {
+        permissions: permissions.enabled,
+        owner: owner.into(),
+        super_group: permissions.superuser_group.as_str().into(),
+        acls: features.acls,
+        acl_inheritance: features.posix_acl_inheritance,
+        xattrs: features.xattrs,
+        xattrs_per_inode: limits.xattrs_per_inode as usize,
+        xattr_size: size(limits.xattr_bytes),
+        component_length: size(limits.component_bytes),
+        directory_items: limits.directory_items as usize,
+        block_size_min: limits.min_block_bytes,
+        blocks_per_file: size(limits.blocks_per_file),
+        objects_max: limits.objects,
+        replication: redundancy.replication,
+        replication_min: redundancy.min_replication,
+        replication_max: redundancy.max_replication,
+        block_size: defaults.block_bytes,
+        bytes_per_checksum: defaults.bytes_per_checksum,
+        checksum_type: defaults.checksum as u8,
+        write_packet_size: defaults.packet_bytes,
+        file_buffer_size: defaults.buffer_bytes,
+        encrypt_data_transfer: defaults.encrypt_data_transfer,
+        trash_interval: defaults.trash_interval_minutes.max(0).unsigned_abs(),
+        key_provider: Some(defaults.key_provider.as_str()).filter(|uri| !uri.is_empty()).map(Into::into),
+        snapshot_trash_root: defaults.snapshot_trash_root,
+        access_time_precision_ms: features.access_time_precision.map_or(0, milliseconds),
+        listing_limit: limits.listing_entries as usize,
+        batched_listing_limit: limits.batched_listing_paths as usize,
+        open_files_limit: limits.open_files_listed as usize,
+        summary_checks_subtree: permissions.content_summary_checks_below,
+        committed_blocks_allowed: features.committed_blocks_at_close as usize,
+        lease_hard_limit_ms: milliseconds(features.lease_hard_limit),
+        replace_datanode: settings.placement.replace_failed_node,
+        storage_policies: features.storage_policies,
+        quota_by_kind: features.quota_by_storage_type,
+        owner_sets_quota: permissions.owner_sets_quota,
+        protected_directories: features.protected_directories.iter().map(|path| path.clone().into_bytes()).collect(),
+        protected_subdirectories: features.protect_below,
+        symlinks: false,
+    }
+}
+
+/// What changes how a record is applied.
+pub fn policy(settings: &Settings) -> Policy {
+    Policy {
+        ordered_snapshot_deletion: settings.features.ordered_snapshot_deletion,
+        snapshot_captures_open_files: settings.features.snapshots_capture_open_files,
+        snapshot_skips_access_time: settings.features.snapshots_skip_access_time,
+        replication_min: settings.redundancy.min_replication,
+        replication_max: settings.redundancy.max_replication,
+        retry_cache: settings.retry_cache.enabled,
+        ..Policy::default()
+    }
+}
+
+/// What the block half obeys.
+pub fn blocks(settings: &Settings) -> blocks::Settings {
+    let Settings { redundancy, placement, liveness, block_reports, datanode_hosts, topology, safe_mode, .. } = settings;
+    blocks::Settings {
+        replication_min: redundancy.min_replication,
+        replication_default: redundancy.replication,
+        replication_max: redundancy.max_replication,
+        heartbeat_interval_ms: milliseconds(liveness.heartbeat_interval),
+        heartbeat_recheck_ms: milliseconds(liveness.recheck_interval),
+        stale_interval_ms: milliseconds(liveness.stale_interval),
+        avoid_stale_for_read: placement.avoid_stale_for_read,
+        avoid_stale_for_write: placement.avoid_stale_for_write,
+        stale_write_ratio: placement.stale_ratio_for_write,
+        consider_load: placement.consider_load,
+        consider_load_factor: placement.load_factor,
+        prefer_local_node: placement.prefer_local,
+        min_blocks_for_write: placement.min_blocks_of_space.into(),
+        max_streams: redundancy.max_streams,
+        max_streams_hard: redundancy.max_streams_hard,
+        invalidate_limit: redundancy.invalidate_limit as usize,
+        invalidate_node_share: redundancy.invalidate_share,
+        work_multiplier: redundancy.work_multiplier,
+        queue_restart_rounds: redundancy.queue_restart_rounds,
+        redundancy_interval_ms: milliseconds(redundancy.interval),
+        pending_timeout_ms: milliseconds(redundancy.pending_timeout),
+        excess_timeout_ms: milliseconds(redundancy.excess_timeout),
+        startup_deletion_delay_ms: milliseconds(redundancy.deletion_delay),
+        delete_corrupt_immediately: redundancy.delete_corrupt_immediately,
+        postponed_rescan: size(redundancy.postponed_rescan),
+        report_leases_max: block_reports.leases as usize,
+        report_lease_ms: milliseconds(block_reports.lease_length),
+        check_host_name: datanode_hosts.check_hostname,
+        minimum_datanode_version: datanode_hosts.min_version.clone(),
+        reject_unresolved_topology: topology.reject_unresolved,
+        safe_threshold: safe_mode.threshold,
+        safe_datanodes_min: safe_mode.min_datanodes,
+        safe_replication_min: safe_mode.min_replication,
+        safe_extension_ms: milliseconds(safe_mode.extension),
+        maintenance_replication_min: redundancy.maintenance_replication,
+        storage_policies: settings.features.storage_policies,
+        ..blocks::Settings::default()
+    }
+}
+
+/// A port with this many handlers.
+pub fn port(rpc: &Rpc, handlers: u32, caller_context: bool) -> rpc::Settings {
+    rpc::Settings {
+        request_bytes_max: rpc.max_request_bytes,
+        in_flight_max: handlers.saturating_mul(rpc.queue_per_handler) as usize,
+        connections_max: rpc.max_connections as usize,
+        idle_threshold: rpc.idle_threshold as usize,
+        idle_after: rpc.max_idle,
+        idle_scan: rpc.idle_scan_interval.max(Duration::from_millis(1)),
+        idle_close_max: rpc.idle_closed_at_a_time as usize,
+        backlog: rpc.listen_backlog,
+        caller_context,
+        ..rpc::Settings::default()
+    }
+}
+
+/// Where groups come from. A mapping that is not known was refused before.
+pub fn groups(settings: &Settings) -> GroupSettings {
+    let groups = &settings.groups;
+    let timeout = Some(groups.command_timeout).filter(|timeout| !timeout.is_zero());
+    GroupSettings {
+        provider: match groups.mapping {
+            GroupMapping::System => Provider::Shell { timeout },
+            GroupMapping::Nobody | GroupMapping::Other(_) => Provider::Nobody,
+        },
+        overrides: groups
+            .overrides
+            .iter()
+            .map(|(user, groups)| (user.clone(), groups.iter().map(|group| group.as_str().into()).collect()))
+            .collect(),
+        ttl: groups.cache,
+        negative_ttl: groups.negative_cache,
+    }
+}
+
+/// Who may act for whom. Host names are resolved here, once; those that cannot be are no hosts.
+pub fn proxy_rules(settings: &Settings) -> ProxyRules {
+    let rules: HashMap<_, _> =
+        settings.proxy_users.iter().map(|(user, rule)| (user.clone(), proxy_rule(rule))).collect();
+    ProxyRules::new(rules)
+}
+
+fn proxy_rule(user: &ProxyUser) -> ProxyRule {
+    let allowed = |named: &Named| match named {
+        Named::Nobody => Allowed::None,
+        Named::Everybody => Allowed::All,
+        Named::These(names) => Allowed::Some(names.iter().cloned().collect()),
+    };
+    let hosts = match &user.hosts {
+        Named::Nobody => Hosts::None,
+        Named::Everybody => Hosts::All,
+        Named::These(names) => Hosts::Networks(names.iter().flat_map(|name| networks(name)).collect()),
+    };
+    ProxyRule { hosts, groups: allowed(&user.groups), users: allowed(&user.users) }
+}
+
+fn networks(host: &str) -> Vec<Network> {
+    if let Some(network) = Network::parse(host) {
+        return vec![network];
+    }
+    let addresses = (host, 0).to_socket_addrs().map(|found| found.map(|address| address.ip()).collect::<Vec<IpAddr>>());
+    if let Err(error) = &addresses {
+        tracing::warn!("proxy host {host} cannot be resolved: {error}");
+    }
+    addresses.unwrap_or_default().iter().filter_map(|address| Network::parse(&address.to_string())).collect()
+}
+
+/// Where racks come from. A mapping that is not known was refused before.
+pub fn racks(settings: &Settings) -> Mapping {
+    let topology = &settings.topology;
+    match (&topology.mapping, &topology.script, &topology.table) {
+        (RackMapping::Script, Some(script), _) => {
+            Mapping::Script { program: script.clone(), arguments_max: topology.script_arguments as usize }
+        }
+        (RackMapping::Table, _, Some(table)) => Mapping::Table(table.clone()),
+        _ => Mapping::OneRack,
+    }
+}

@@ -1,0 +1,236 @@
+//! From directories to a state: lock, image, edits, and a new image where one is due. Nothing is written before image and edits are good,
+//! but for what a half-done transition or an open segment of an earlier run needs.
+
+use super::{StartError, format, places};
+use crate::config::settings::Settings;
+use edit::Record;
+use observe::progress::{Phase, StartupProgress};
+use os::Os;
+use state::{Effect, Effects, Fit, Mode, RootAttributes, State};
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use storage::journal::local;
+use storage::replay::{self, ReplayError};
+use storage::select::{self, Inspection};
+use storage::{Directories, StorageInfo, image, purge};
+use vocab::time::{MonotonicMs, Now};
+use vocab::{Policy, TimeMs, Txid};
+
+/// A loaded file system whose directories are locked.
+pub struct Loaded {
+    /// The directories, good ones only.
+    pub directories: Directories,
+    /// Identity of the file system.
+    pub info: StorageInfo,
+    /// The state at `last`.
+    pub state: State,
+    /// The last transaction in it.
+    pub last: Txid,
+    /// The newest image: its last transaction, and when it was written (milliseconds since 1970).
+    pub checkpoint: (Txid, i64),
+}
+
+/// Both clocks.
+pub fn now(os: &Os) -> Now {
+    Now { wall: TimeMs(os.clock.wall_ms()), monotonic: MonotonicMs(os.clock.monotonic_ms()) }
+}
+
+/// What a load needs to know.
+pub struct Load<'a> {
+    /// Settings of the NameNode.
+    pub settings: &'a Settings,
+    /// What changes how records are applied.
+    pub policy: &'a Policy,
+    /// Settings of the block half.
+    pub blocks: &'a blocks::Settings,
+    /// The door to disk, clock and random numbers.
+    pub os: &'a Os,
+    /// Told how far it is.
+    pub progress: &'a StartupProgress,
+}
+
+impl Load<'_> {
+    /// Loads the newest image and the edits after it.
+    ///
+    /// # Errors
+    /// See [`StartError`]; the directories are as they were.
+    pub fn run(&self) -> Result<Loaded, StartError> {
+        let disk = &*self.os.disk;
+        let directories = Directories::open(&places::locations(&self.settings.directories), self.os)?;
+        let info = directories.formatted_info()?.clone();
+        select::check_layout(info.layout)?;
+        let inspection = select::inspect(disk, &directories)?;
+        for (folder, reason) in &inspection.unusable {
+            tracing::warn!("Unable to inspect storage directory {}: {reason}", folder.display());
+        }
+        let (image, mut state, image_ms) = self.load_image(&inspection)?;
+        let from = image.next();
+        let (last, replayed) = self.load_edits(&directories, &inspection, &mut state, from)?;
+        let mut loaded = Loaded { directories, info, state, last, checkpoint: (image, image_ms) };
+        self.save_if_due(&mut loaded, inspection.save_wanted, replayed)?;
+        Ok(loaded)
+    }
+
+    fn load_image(&self, inspection: &Inspection) -> Result<(Txid, State, i64), StartError> {
+        let disk = &*self.os.disk;
+        let newest = image::newest(disk, &inspection.image_folders)
+            .map_err(|failed| storage::StorageError::Io { path: failed.current, source: failed.error })?
+            .ok_or_else(|| inspection.no_image())?;
+        let metadata = disk.metadata(&newest.copies[0]).ok().flatten();
+        let bytes = metadata.map_or(0, |found| found.length);
+        let file = newest.copies[0].display().to_string();
+        self.progress.begin(Phase::LoadingImage, Some((file, bytes)));
+        let begun = self.os.clock.monotonic_ms();
+        let fresh = || {
+            let mut state = State::new(RootAttributes { user: "", group: "", mode: vocab::Mode::new(0o755) });
+            state.blocks = blocks::Blocks::new(self.blocks.clone(), self.os.random.u64());
+            state.set_clock(now(self.os));
+            state
+        };
+        let (loaded, path) = image::load_copies(disk, &newest, fresh).map_err(|errors| {
+            let mut text = String::new();
+            for error in &errors {
+                // writing to a string cannot fail
+                _ = writeln!(text, "{error}");
+            }
+            StartError::Image(text)
+        })?;
+        self.progress.end(Phase::LoadingImage);
+        let milliseconds = self.os.clock.monotonic_ms() - begun;
+        let inodes = loaded.state.tree.inode_count();
+        tracing::info!(
+            "Loaded image for txid {} from {}: {inodes} inodes, {bytes} bytes in {milliseconds} ms",
+            newest.txid,
+            path.display()
+        );
+        let modified = disk.metadata(&path).ok().flatten().and_then(|found| {
+            found
+                .modified
+                .duration_since(std::time::UNIX_EPOCH)
+                .ok()
+                .and_then(|age| i64::try_from(age.as_millis()).ok())
+        });
+        Ok((newest.txid, loaded.state, modified.unwrap_or(0)))
+    }
+
+    /// Replays what comes after the image; the last transaction, and how many there were.
+    fn load_edits(
+        &self,
+        directories: &Directories,
+        inspection: &Inspection,
+        state: &mut State,
+        from: Txid,
+    ) -> Result<(Txid, u64), StartError> {
+        let disk = &*self.os.disk;
+        let max = self.settings.edit_log.max_record_bytes as usize;
+        self.progress.begin(Phase::LoadingEdits, None);
+        let begun = self.os.clock.monotonic_ms();
+        let formatted = directories.list.iter().filter(|d| d.formatted && d.location.roles.edits);
+        let folders: Vec<PathBuf> = formatted.map(storage::dirs::Directory::current).collect();
+        let minimum = self.settings.directories.minimum_edits as usize;
+        let recovery = local::recover(disk, &folders, max, |usable| directories.enough_edits(usable, minimum))?;
+        for (folder, recovered) in &recovery.done {
+            tracing::info!("Recovered an open segment in {}: {recovered:?}", folder.display());
+        }
+        for (folder, reason) in &recovery.unusable {
+            tracing::warn!("Edits in {} are not used: {reason}", folder.display());
+        }
+        let bad = |folder: &PathBuf| recovery.unusable.iter().any(|(unusable, _)| unusable == folder);
+        let usable: Vec<&Path> = folders.iter().filter(|folder| !bad(folder)).map(PathBuf::as_path).collect();
+        let segments = local::select(disk, &usable, from, inspection.seen)?;
+        let step = self.progress.step(Phase::LoadingEdits, None, None);
+        let mut replayed = 0;
+        let mut told = |progress: replay::Progress| {
+            replayed = progress.records;
+            step.set_total(progress.last.0.saturating_sub(from.0.saturating_sub(1)));
+            step.set_count(progress.records);
+        };
+        let mut apply = |_, record: Record<'_>| apply(state, &record, self.policy);
+        let last = replay::replay(disk, &segments, from, max, &mut told, &mut apply).map_err(|error| match error {
+            ReplayError::Storage(error) => error.into(),
+            ReplayError::Apply { txid, offset, path, error } => StartError::Edits(format!(
+                "Encountered exception on operation at transaction {txid}, offset {offset} of {path}: {error}"
+            )),
+        })?;
+        self.progress.end(Phase::LoadingEdits);
+        let milliseconds = self.os.clock.monotonic_ms() - begun;
+        tracing::info!("Loaded {replayed} edits of {} segments up to txid {last} in {milliseconds} ms", segments.len());
+        Ok((last, replayed))
+    }
+
+    /// Saves the namespace where Hadoop does at a start: a directory is to be filled, or the image is old, or too much was replayed.
+    fn save_if_due(&self, loaded: &mut Loaded, wanted: bool, replayed: u64) -> Result<(), StartError> {
+        self.progress.begin(Phase::SavingCheckpoint, None);
+        let checkpoints = &self.settings.checkpoints;
+        let age = self.os.clock.wall_ms().saturating_sub(loaded.checkpoint.1);
+        let old = Duration::from_millis(u64::try_from(age).unwrap_or(0)) > checkpoints.period;
+        let due = wanted || old || replayed > checkpoints.transactions;
+        tracing::info!("Need to save fs image? {due}");
+        if due && loaded.state.sequences.rolling_upgrade_start.is_none() {
+            self.save(loaded)?;
+        }
+        self.progress.end(Phase::SavingCheckpoint);
+        Ok(())
+    }
+
+    fn save(&self, loaded: &mut Loaded) -> Result<(), StartError> {
+        let (os, mode) = (self.os, u32::from(self.settings.directories.permission));
+        loaded.directories.clear_unformatted(os, mode)?;
+        let context = format::context(&loaded.info, loaded.last);
+        let folders = loaded.directories.image_folders();
+        let saved = image::save(&*os.disk, &folders, &loaded.state, context).map_err(|error| {
+            let mut text = error.to_string();
+            if let image::SaveError::NoDirectory(failed) = &error {
+                failed.iter().for_each(|one| text += &format!("\n{}: {}", one.current.display(), one.error));
+            }
+            StartError::Save(text)
+        })?;
+        for failed in &saved.failed {
+            tracing::error!("Unable to save image for {}: {}", failed.current.display(), failed.error);
+        }
+        loaded
+            .directories
+            .list
+            .retain(|directory| saved.failed.iter().all(|failed| failed.current != directory.current()));
+        loaded.directories.write_seen_txid(os, loaded.last.next())?;
+        // VERSION last: a directory counts as formatted only when it is whole
+        loaded.directories.write_version(os, &loaded.info)?;
+        loaded.directories.list.iter_mut().for_each(|directory| directory.formatted = true);
+        loaded.checkpoint = (loaded.last, os.clock.wall_ms());
+        tracing::info!(
+            "Saved image for txid {}: {} bytes in {} directories",
+            loaded.last,
+            saved.length,
+            loaded.directories.image_folders().len()
+        );
+        let (images, edits) = (loaded.directories.image_folders(), loaded.directories.edits_folders());
+        let purged = purge::purge(&*os.disk, &images, &edits, super::retention(self.settings))?;
+        for (path, error) in &purged.failed {
+            tracing::warn!("Could not delete {}: {error}", path.display());
+        }
+        Ok(())
+    }
+}
+
+/// Fits and applies one record of the log.
+fn apply(state: &mut State, record: &Record<'_>, policy: &Policy) -> Result<(), String> {
+    match state.fit(record, policy) {
+        Fit::Fits(fitted) => {
+            let mut effects = Effects::new(Mode::Restart);
+            state.apply(record, fitted, policy, Mode::Restart, &mut effects);
+            if effects.items.contains(&Effect::Reclaim) {
+                while state.reclaim(u64::MAX) {}
+            }
+            Ok(())
+        }
+        Fit::NoOp(rule) => {
+            tracing::debug!("no-op by rule {}: {record:?}", rule.number());
+            Ok(())
+        }
+        Fit::Mismatch(mismatch) => Err(mismatch.0),
+        Fit::Unsupported(unsupported) => {
+            Err(format!("{} are not supported by this version, so the log cannot be replayed", unsupported.feature))
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! Files that are read again while the NameNode runs: lists of hosts, and the site files for proxy rules.
+
+use super::convert;
+use crate::config::settings::{DatanodeHosts, Settings, identify, is_local_host};
+use crate::config::{Configuration, Environment, default_directory, load};
+use blocks::{HostEntry, Hosts};
+use security::proxy::ProxyRules;
+use std::net::ToSocketAddrs;
+use std::path::PathBuf;
+
+/// What is read again, and how.
+pub struct Files {
+    /// The settings of the start: which lists of hosts there are.
+    pub hosts: DatanodeHosts,
+}
+
+impl server::service::Reload for Files {
+    fn proxy_rules(&self) -> Result<ProxyRules, String> {
+        let environment = Environment::of_process();
+        let directory = default_directory(&environment);
+        let read = || {
+            let mut configuration: Configuration = load(environment, directory.as_deref(), &Default::default())?;
+            let identity = identify(&mut configuration, is_local_host)?;
+            Settings::read(&configuration, identity)
+        };
+        read().map(|settings| convert::proxy_rules(&settings)).map_err(|error| error.to_string())
+    }
+
+    fn hosts(&self) -> Result<Hosts, String> {
+        hosts(&self.hosts)
+    }
+}
+
+/// Reads the lists of hosts; no list allows all and excludes nobody.
+///
+/// # Errors
+/// A list that is configured and cannot be read.
+pub fn hosts(settings: &DatanodeHosts) -> Result<Hosts, String> {
+    let entries = |file: &Option<PathBuf>| match file {
+        Some(file) => std::fs::read_to_string(file)
+            .map(|text| parse(&text))
+            .map_err(|error| format!("{}: {error}", file.display())),
+        None => Ok(Vec::new()),
+    };
+    Ok(Hosts {
+        included: entries(&settings.include_file)?,
+        excluded: entries(&settings.exclude_file)?.into_iter().collect(),
+    })
+}
+
+/// Words of all lines, without what follows a `#`; names are resolved where that is possible.
+fn parse(text: &str) -> Vec<HostEntry> {
+    let lines = text.lines().map(|line| line.split('#').next().unwrap_or(""));
+    lines.flat_map(str::split_whitespace).map(|word| resolved(HostEntry::parse(word))).collect()
+}
+
+fn resolved(entry: HostEntry) -> HostEntry {
+    let address = (&*entry.host, 0).to_socket_addrs().ok().and_then(|mut found| found.next());
+    match address {
+        Some(address) => HostEntry { host: address.ip().to_string().into(), ..entry },
+        None => {
+            tracing::warn!(
+                "Failed to resolve address `{}` of a list of hosts; its name is compared as it is",
+                entry.host
+            );
+            entry
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_hosts() {
+        let entries = parse("# all\n127.0.0.1 127.0.0.2:9866 # two\n\n  [::1]:7\n");
+        let shown: Vec<_> = entries.iter().map(|e| format!("{} {}", e.host, e.port)).collect();
+        assert_eq!(shown, ["127.0.0.1 0", "127.0.0.2 9866", "::1 7"]);
+    }
+}

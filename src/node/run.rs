@@ -1,0 +1,256 @@
+//! The running NameNode: start, serve until a signal, stop.
+
+use super::load::{self, Load, Loaded};
+use super::signals::Signals;
+use super::{HADOOP_REVISION, HADOOP_VERSION, StartError, convert, journals, ports, reload, retention, ticks};
+use crate::config::Configuration;
+use crate::config::settings::Settings;
+use engine::{Checkpoints, Engine, HaState};
+use observe::progress::StartupProgress;
+use os::Os;
+use security::Users;
+use security::groups::Groups;
+use security::names::NameRules;
+use server::Servers;
+use server::http::NameNodeBeans;
+use server::http::Web;
+use server::service::table::PortKind;
+use server::service::topology::Topology;
+use server::service::{Checkpoint, Identity, Shared};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use storage::{Directories, StorageInfo};
+use vocab::{LayoutVersion, Policy};
+
+/// What a NameNode is started with.
+pub struct Launch {
+    /// The configuration, for the page that shows it.
+    pub configuration: Configuration,
+    /// What it says.
+    pub settings: Settings,
+    /// The user this process runs as.
+    pub user: String,
+}
+
+/// What is known of a NameNode once it serves.
+pub struct Serving {
+    /// Below its protocols.
+    pub engine: Arc<Engine>,
+    /// The first address of the client port.
+    pub rpc: SocketAddr,
+    /// The HTTP address.
+    pub http: SocketAddr,
+}
+
+/// Starts a NameNode, calls `ready`, and serves until a signal comes. Returns the exit code.
+///
+/// # Errors
+/// Why it did not start.
+pub fn run(launch: Launch, ready: impl AsyncFnOnce(Serving) -> Result<(), StartError>) -> Result<u8, StartError> {
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(StartError::system("threads"))?;
+    let code = runtime.block_on(serve(launch, ready));
+    // a load that a signal has cut short does not hold up the end of the process
+    runtime.shutdown_background();
+    code
+}
+
+async fn serve(launch: Launch, ready: impl AsyncFnOnce(Serving) -> Result<(), StartError>) -> Result<u8, StartError> {
+    let mut signals = Signals::listen().map_err(StartError::system("signals"))?;
+    let running = tokio::select! {
+        started = Running::start(launch) => started?,
+        received = signals.next() => return Ok(received.exit_code()),
+    };
+    let serving = Serving {
+        engine: running.engine.clone(),
+        rpc: running.servers.addresses(PortKind::Client)[0],
+        http: running.servers.http_address(),
+    };
+    let until_signal = async {
+        ready(serving).await?;
+        std::future::pending::<Result<(), StartError>>().await
+    };
+    let outcome = tokio::select! {
+        Err(error) = until_signal => Err(error),
+        received = signals.next() => Ok(received.exit_code()),
+    };
+    running.stop().await;
+    outcome
+}
+
+/// A NameNode that serves.
+struct Running {
+    engine: Arc<Engine>,
+    servers: Servers,
+    ticks: ticks::Ticks,
+    /// Held to the end: their locks keep other processes out.
+    directories: Directories,
+}
+
+impl Running {
+    async fn start(launch: Launch) -> Result<Running, StartError> {
+        let Launch { configuration, settings, user } = launch;
+        let (os, settings) = (Os::real(), Arc::new(settings));
+        let started_ms = os.clock.wall_ms();
+        let progress = Arc::new(StartupProgress::default());
+        let listener = ports::bind_http(&settings.addresses).await?;
+        let frame_options = settings.http.frame_options.clone();
+        let web = Arc::new(Web::new(progress.clone(), Box::new(Pages(configuration)), frame_options));
+        let http = server::http::Server::start(listener, web.clone()).map_err(StartError::system("HTTP server"))?;
+        tracing::info!("Starting web server at: http://{}", http.address());
+        // a port that is taken is known before the load; clients find the ports closed until it is over
+        drop(ports::bind_rpc(&settings)?);
+        let policy = convert::policy(&settings);
+        let loaded = load_and_open(&settings, &policy, &os, &progress).await?;
+        let Opened { engine, directories, info, checkpoint } = assemble(loaded, &settings, policy, &os, &user);
+        let rpc = match ports::bind_rpc(&settings) {
+            Ok(rpc) => rpc,
+            Err(error) => {
+                close(&engine).await;
+                return Err(error);
+            }
+        };
+        let shared = Arc::new(shared(&engine, &settings, &info, checkpoint));
+        let beans = NameNodeBeans {
+            shared: shared.clone(),
+            host_and_port: settings.addresses.rpc.address.to_string(),
+            version: format!("{HADOOP_VERSION}, r{HADOOP_REVISION}"),
+            compile_info: format!("ironroot {}", env!("CARGO_PKG_VERSION")),
+            started_ms,
+            directories: directories.list.iter().map(shown).collect(),
+        };
+        let servers =
+            server::serve(&shared, rpc, http, &web, Arc::new(beans)).map_err(StartError::system("RPC server"))?;
+        for kind in [PortKind::Client, PortKind::Service, PortKind::Lifeline] {
+            for address in servers.addresses(kind) {
+                tracing::info!("NameNode RPC up at: {address} ({kind:?})");
+            }
+        }
+        let ticks = ticks::Ticks::start(&engine, &settings, &os, &progress, &directories);
+        Ok(Running { engine, servers, ticks, directories })
+    }
+
+    /// Closes the ports, ends the open segment in order, and gives up the locks.
+    async fn stop(self) {
+        self.engine.gate().set(HaState::Stopping);
+        self.servers.stop().await;
+        self.ticks.stop().await;
+        close(&self.engine).await;
+        drop(self.directories);
+    }
+}
+
+/// Ends the open segment.
+async fn close(engine: &Arc<Engine>) {
+    let engine = engine.clone();
+    let closed = tokio::task::spawn_blocking(move || engine.journal().close()).await;
+    if let Ok(Err(failure)) = closed {
+        tracing::error!("The edit log was not closed in order: {failure}");
+    }
+}
+
+async fn load_and_open(
+    settings: &Arc<Settings>,
+    policy: &Policy,
+    os: &Os,
+    progress: &Arc<StartupProgress>,
+) -> Result<(Loaded, storage::journal::Journal), StartError> {
+    let (settings, policy, os, progress) = (settings.clone(), policy.clone(), os.clone(), progress.clone());
+    let load = move || {
+        let blocks = convert::blocks(&settings);
+        let load = Load { settings: &settings, policy: &policy, blocks: &blocks, os: &os, progress: &progress };
+        let loaded = load.run()?;
+        let journal = journals::open(&loaded, &settings, &os)?;
+        Ok((loaded, journal))
+    };
+    tokio::task::spawn_blocking(load).await.unwrap_or_else(|panicked| std::panic::resume_unwind(panicked.into_panic()))
+}
+
+/// What the ports need of a loaded file system.
+struct Opened {
+    engine: Arc<Engine>,
+    directories: Directories,
+    info: StorageInfo,
+    checkpoint: Checkpoint,
+}
+
+fn assemble(
+    (loaded, journal): (Loaded, storage::journal::Journal),
+    settings: &Settings,
+    policy: Policy,
+    os: &Os,
+    user: &str,
+) -> Opened {
+    let Loaded { directories, info, mut state, checkpoint: (txid, made_ms), .. } = loaded;
+    match reload::hosts(&settings.datanode_hosts) {
+        Ok(hosts) => state.blocks.hosts = hosts,
+        Err(error) => tracing::error!("error reading hosts files: {error}"),
+    }
+    let open_blocks = state.blocks.open_block_count();
+    let stamp = state.sequences.stamp;
+    state.blocks.start(&state.store, open_blocks, stamp, load::now(os));
+    let checkpoints = Checkpoints {
+        os: os.clone(),
+        image_folders: directories.image_folders().into(),
+        edits_folders: directories.edits_folders(),
+        retention: retention(settings),
+        namespace_id: info.namespace_id.unsigned_abs(),
+        layout: LayoutVersion::CURRENT,
+        expanded_string_tables: true,
+        newest: (txid, None).into(),
+        running: tokio::sync::Mutex::default(),
+    };
+    let operations = convert::operations(settings, user);
+    let engine = Engine::new(state, journal, operations, policy, os.clock.clone(), HaState::Active, checkpoints);
+    let checkpoint = Checkpoint::default();
+    checkpoint.set(txid.0, made_ms);
+    Opened { engine: Arc::new(engine), directories, info, checkpoint }
+}
+
+fn shared(engine: &Arc<Engine>, settings: &Settings, info: &StorageInfo, checkpoint: Checkpoint) -> Shared {
+    let groups = Groups::new(convert::groups(settings));
+    Shared {
+        engine: engine.clone(),
+        users: Arc::new(Users::new(NameRules::default(), groups, convert::proxy_rules(settings))),
+        topology: Topology::new(convert::racks(settings)),
+        identity: Identity {
+            storage: blocks::StorageInfo {
+                layout_version: info.layout.0,
+                namespace_id: info.namespace_id,
+                cluster_id: info.cluster_id.as_str().into(),
+                c_time: info.ctime,
+            },
+            block_pool: info.block_pool_id.as_str().into(),
+            software_version: HADOOP_VERSION.into(),
+            revision: HADOOP_REVISION.into(),
+            high_availability: settings.identity.high_availability,
+            state_context: settings.rpc.state_context,
+            reconfigurable: Vec::new(),
+        },
+        reload: Box::new(reload::Files { hosts: settings.datanode_hosts.clone() }),
+        checkpoint,
+    }
+}
+
+/// A directory and what it holds, as the status page names it.
+fn shown(directory: &storage::dirs::Directory) -> (String, &'static str) {
+    let roles = directory.location.roles;
+    let kind = match (roles.image, roles.edits) {
+        (true, true) => "IMAGE_AND_EDITS",
+        (true, false) => "IMAGE",
+        _ => "EDITS",
+    };
+    (directory.location.root.display().to_string(), kind)
+}
+
+/// The configuration as the page shows it.
+struct Pages(Configuration);
+
+impl server::http::Configuration for Pages {
+    fn xml(&self, name: Option<&str>) -> Option<String> {
+        self.0.to_xml(name)
+    }
+    fn json(&self, name: Option<&str>) -> Option<String> {
+        self.0.to_json(name)
+    }
+}
