@@ -6,7 +6,7 @@ use std::fmt::{Display, Write};
 use vocab::acl::{AclEntry, AclKind, AclScope};
 use vocab::time::TimeMs;
 use vocab::xattr::Xattr;
-use vocab::{Block, LayoutVersion, RpcIds, Txid};
+use vocab::{Block, LayoutVersion, Mode, RpcIds, Txid};
 
 /// The text before the first record of a log of the given layout.
 pub fn opening(layout: LayoutVersion) -> String {
@@ -64,7 +64,7 @@ impl Xml<'_> {
         _ = writeln!(self.out, "</{name}>");
         self
     }
-    /// Quirk: what XML cannot hold, and the backslash, is written as `\` with four hex digits and `;`.
+    /// Quirk: viewer_escapes: what XML cannot hold, and the backslash, is written as `\` with four hex digits and `;`.
     fn character(&mut self, c: char) {
         match c {
             '\\' | '\0'..='\u{8}' | '\u{b}' | '\u{c}' | '\u{e}'..='\u{1f}' | '\u{fffe}' | '\u{ffff}' => {
@@ -73,7 +73,7 @@ impl Xml<'_> {
             '&' => self.out.push_str("&amp;"),
             '<' => self.out.push_str("&lt;"),
             '>' => self.out.push_str("&gt;"),
-            '\r' | '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{10000}'.. => _ = write!(self.out, "&#{};", u32::from(c)),
+            '\r' | '\u{7f}'..='\u{9f}' | '\u{10000}'.. => _ = write!(self.out, "&#{};", u32::from(c)),
             c => self.out.push(c),
         }
     }
@@ -114,7 +114,7 @@ impl Xml<'_> {
             R::SetReplication { path, replication } => {
                 _ = self.path("PATH", path).value("REPLICATION", *replication as i16)
             }
-            R::SetPermissions { path, mode } => _ = self.path("SRC", path).value("MODE", *mode as i16),
+            R::SetPermissions { path, mode } => _ = self.path("SRC", path).value("MODE", Mode::new(*mode).bits()),
             R::SetOwner { path, user, group } => {
                 self.path("SRC", path).optional("USERNAME", user.as_ref()).optional("GROUPNAME", group.as_ref());
             }
@@ -136,12 +136,7 @@ impl Xml<'_> {
                     .rpc(rpc);
             }
             R::Concat { target, sources, time, rpc } => {
-                self.length().path("TRG", target).time("TIMESTAMP", *time).open("SOURCES");
-                for (index, source) in sources.iter().enumerate() {
-                    self.path(&format!("SOURCE{}", index + 1), source);
-                }
-                self.close("SOURCES");
-                self.rpc(rpc);
+                self.length().path("TRG", target).time("TIMESTAMP", *time).sources(sources).rpc(rpc);
             }
             R::Symlink { inode_id, path, target, mtime, atime, permission, rpc } => {
                 self.length().value("INODEID", inode_id).path("PATH", path).path("VALUE", target);
@@ -154,6 +149,13 @@ impl Xml<'_> {
             R::AddBlock { path, penultimate, last, rpc } => {
                 self.path("PATH", path).blocks(penultimate).blocks([last]).rpc(rpc);
             }
+            _ => self.writer(record),
+        }
+    }
+
+    fn writer(&mut self, record: &Record<'_>) {
+        use Record as R;
+        match record {
             R::ReassignLease { holder, path, new_holder } => {
                 self.text("LEASEHOLDER", holder).path("PATH", path).text("NEWHOLDER", new_holder);
             }
@@ -239,6 +241,17 @@ impl Xml<'_> {
             self.acl(&file.acl).value("ERASURE_CODING_POLICY_ID", file.erasure_coding_policy as i8).rpc(&file.rpc);
         }
     }
+    fn sources(&mut self, sources: &[Bytes<'_>]) -> &mut Self {
+        if sources.is_empty() {
+            return self.text("SOURCES", "");
+        }
+        self.open("SOURCES");
+        for (index, source) in sources.iter().enumerate() {
+            self.path(&format!("SOURCE{}", index + 1), source);
+        }
+        self.close("SOURCES");
+        self
+    }
     fn blocks<'b>(&mut self, blocks: impl IntoIterator<Item = &'b Block>) -> &mut Self {
         for block in blocks {
             self.open("BLOCK");
@@ -251,7 +264,7 @@ impl Xml<'_> {
         self.open("PERMISSION_STATUS");
         self.text("USERNAME", &permission.user)
             .text("GROUPNAME", &permission.group)
-            .value("MODE", permission.mode as i16);
+            .value("MODE", Mode::new(permission.mode).bits());
         self.close("PERMISSION_STATUS");
         self
     }

@@ -61,7 +61,7 @@ pub enum StorageError {
         value: String,
     },
     /// A property of VERSION names no kind of node.
-    #[error("No enum constant org.apache.hadoop.hdfs.server.common.HdfsServerConstants.NodeType.{value}\nin {}", path.display())]
+    #[error("storageType {value} in {} is not known", path.display())]
     NodeType {
         /// The file.
         path: PathBuf,

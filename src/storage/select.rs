@@ -23,8 +23,8 @@ pub struct Inspection {
 
 /// Looks at all directories.
 ///
-/// Quirk: images beside a `seen_txid` that cannot be read do not count, as in Hadoop; where that leaves none, the message speaks of images
-/// (seen_txid_unreadable).
+/// Quirk: seen_txid_unreadable: images beside a `seen_txid` that cannot be read do not count, as in Hadoop; where that leaves none, the message
+/// speaks of images.
 ///
 /// # Errors
 /// As the disk's.

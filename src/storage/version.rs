@@ -101,7 +101,7 @@ pub fn read(disk: &dyn Disk, root: &Path, current: &Path) -> Result<StorageInfo,
 
 /// Checks that the identity of another directory is the same.
 ///
-/// Quirk: a different cTime is accepted, and an empty cluster id agrees with every other, as in Hadoop (storage_identity_check).
+/// Quirk: storage_identity_check: a different cTime is accepted, and an empty cluster id agrees with every other, as in Hadoop.
 ///
 /// # Errors
 /// `root` is not of the same file system as `first`.

@@ -75,3 +75,13 @@ fn the_logs_hold_every_opcode_that_is_written() {
     let missing: Vec<_> = edit::Opcode::ALL.iter().filter(|opcode| !seen.contains(opcode)).map(|o| o.name()).collect();
     assert_eq!(missing, ["OP_SET_NS_QUOTA", "OP_CLEAR_NS_QUOTA"]);
 }
+
+#[test]
+fn viewer_escapes() {
+    let record =
+        edit::Record::ClearNamespaceQuota { path: "a\\b\u{1}\t\n\r\u{7f}\u{2028}🐱中<&>\"'".as_bytes().into() };
+    let mut xml = String::new();
+    edit::xml::record(vocab::Txid(1), &record, &mut xml);
+    let expected = "<SRC>a\\005c;b\\0001;\t\n&#13;&#127;\u{2028}&#128049;中&lt;&amp;&gt;\"'</SRC>";
+    assert!(xml.contains(expected), "{xml}");
+}
