@@ -45,7 +45,8 @@ impl Blocks {
         let serving = || self.registry.nodes().filter(|n| n.alive && n.in_service());
         let sums = (serving().count() as u64, serving().map(|n| u64::from(n.stats.xceivers)).sum());
         if sums != self.registry.in_service {
-            findings.push(format!("nodes in service and their load: counted {:?}, are {sums:?}", self.registry.in_service));
+            findings
+                .push(format!("nodes in service and their load: counted {:?}, are {sums:?}", self.registry.in_service));
         }
         if self.safe_mode.is_startup() {
             let complete = |b: &record::BlockHandle| store.block(*b).state == vocab::BlockState::Complete;

@@ -390,11 +390,6 @@ impl Blocks {
         node.heartbeat_since_registration = false;
         node.last_update = now.monotonic;
         node.last_update_wall = now.wall;
-        if excluded && node.admin == AdminState::Normal {
-            node.admin = AdminState::Decommissioning;
-        } else if !excluded && matches!(node.admin, AdminState::Decommissioning | AdminState::Decommissioned) {
-            node.admin = AdminState::Normal;
-        }
         // an order given before the restart is not obeyed any more
         node.mailbox.clear();
         let volumes = node.volumes.clone();
@@ -411,6 +406,9 @@ impl Blocks {
         self.registry.recount();
         self.leases.unregister(n);
         self.leases.register(n);
+        if excluded {
+            self.start_decommission(n);
+        }
     }
 
     fn check_version(&self, r: &Registration, own: &StorageInfo, own_version: &str) -> Result<(), Refusal> {

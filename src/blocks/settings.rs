@@ -73,6 +73,8 @@ pub struct Settings {
     pub safe_replication_min: u16,
     /// Time in safe mode after the threshold is reached.
     pub safe_extension_ms: u64,
+    /// Interval at which the blocks of leaving nodes are looked at.
+    pub decommission_interval_ms: u64,
     /// Replicas that must stay while a node is in maintenance.
     pub maintenance_replication_min: u16,
     /// Whether storage policies are obeyed.
@@ -117,6 +119,7 @@ impl Default for Settings {
             safe_datanodes_min: 0,
             safe_replication_min: 1,
             safe_extension_ms: 30_000,
+            decommission_interval_ms: 30_000,
             maintenance_replication_min: 1,
             storage_policies: true,
         }

@@ -34,6 +34,7 @@ pub struct Blocks {
     pub(crate) postponed: Postponed,
     pub(crate) leases: Leases,
     pub(crate) futures: Futures,
+    pub(crate) leaving: crate::admin::Leaving,
     /// Safe mode.
     pub safe_mode: SafeMode,
     /// When this process began to serve; deletions wait for a while after it.
@@ -86,6 +87,7 @@ impl Blocks {
             postponed: Postponed::default(),
             leases: Leases::default(),
             futures: Futures::default(),
+            leaving: crate::admin::Leaving::default(),
             started: MonotonicMs(0),
             active: false,
             queues_ready: false,

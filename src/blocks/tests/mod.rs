@@ -1,5 +1,6 @@
 //! Tests of the block half with scripted DataNodes.
 
+mod admin;
 mod deletions;
 mod placement;
 mod recovery;

@@ -36,7 +36,7 @@ impl Work {
             blocks.safe_mode_check(now);
             self.left_safe_mode = was_on && !blocks.safe_mode.is_on();
         }
-        if blocks.drain(store, STEP) || blocks.scan_step(store) {
+        if blocks.drain(store, STEP) || blocks.scan_step(store) || blocks.admin_step(store, STEP, now) {
             return true;
         }
         if let Some(round) = &mut self.round {

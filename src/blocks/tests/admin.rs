@@ -1,0 +1,130 @@
+use super::*;
+
+fn walk(w: &mut World) {
+    while w.blocks.admin_step(&mut w.store, 3, w.now) {}
+}
+
+fn exclude(w: &mut World, nodes: &[u32]) {
+    let excluded = nodes.iter().map(|n| HostEntry::parse(&format!("10.0.0.{n}"))).collect();
+    w.blocks.refresh_hosts(Hosts { included: vec![], excluded }, w.now);
+}
+
+fn state(w: &World, n: u32) -> AdminState {
+    w.blocks.node(w.number(n)).expect("there").admin
+}
+
+fn with_blocks() -> World {
+    let mut w = World::new(Settings { work_multiplier: 100, invalidate_node_share: 1.0, ..Settings::default() });
+    for n in 1..=4 {
+        w.node(n);
+    }
+    for i in 1..=5 {
+        let block = w.block(i, 2).1;
+        w.received(1, block);
+        w.received(2, block);
+    }
+    w
+}
+
+/// Copies what is ordered of node `n` until it orders nothing more.
+fn copy_from(w: &mut World, n: u32) {
+    for _ in 0..10 {
+        w.round();
+        for (id, targets) in w.transfers(n) {
+            let block = w.store.block(w.store.find_block(BlockId(id)).expect("there")).block;
+            for t in targets {
+                let uuid = w.blocks.node(t).expect("there").id.uuid.clone();
+                w.received(uuid["uuid-".len()..].parse().expect("number"), block);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_node_leaves_once_its_blocks_are_elsewhere() {
+    let mut w = with_blocks();
+    exclude(&mut w, &[1]);
+    assert_eq!(state(&w, 1), AdminState::Decommissioning);
+    walk(&mut w);
+    assert_eq!(w.blocks.leaving_status(w.number(1)).expect("leaving").low_redundancy, 5);
+    let stats = w.blocks.stats(&w.store, w.now.monotonic);
+    assert_eq!((stats.low_redundancy, stats.decommissioning, stats.in_service), (5, 1, 3));
+    for _ in 0..3 {
+        copy_from(&mut w, 1);
+        copy_from(&mut w, 2);
+    }
+    assert!((1..=5).all(|i| w.holders(i).len() == 3));
+    w.pass(30_000);
+    walk(&mut w);
+    assert_eq!(state(&w, 1), AdminState::Decommissioned);
+    assert_eq!(w.blocks.stats(&w.store, w.now.monotonic).decommissioned_live, 1);
+    let r = TargetRequest { replicas: 4, block_size: 1, new_block: true, ..TargetRequest::default() };
+    let p = w.blocks.choose_targets(&r, w.now.monotonic);
+    assert!(p.targets.len() == 3 && p.targets.iter().all(|t| t.node != w.number(1)));
+    w.check();
+    // back in service there are too many replicas
+    exclude(&mut w, &[]);
+    walk(&mut w);
+    assert_eq!(state(&w, 1), AdminState::Normal);
+    assert_eq!(w.blocks.stats(&w.store, w.now.monotonic).excess, 5);
+    w.check();
+}
+
+/// T88: a node that dies while it leaves does not keep another one from leaving, and resumes when it returns.
+#[test]
+fn node_lost_while_decommissioning_hdfs_16303() {
+    let mut w = with_blocks();
+    let lone = w.block(9, 1).1;
+    w.received(1, lone);
+    exclude(&mut w, &[1, 2]);
+    walk(&mut w);
+    w.blocks.fatal_disk_error(&w.registration(1)).expect("known");
+    w.drain();
+    for _ in 0..5 {
+        copy_from(&mut w, 2);
+    }
+    w.pass(30_000);
+    walk(&mut w);
+    assert_eq!((state(&w, 1), state(&w, 2)), (AdminState::Decommissioning, AdminState::Decommissioned));
+    let leaving: Vec<_> = w.blocks.datanode_report(ReportKind::Decommissioning).iter().map(|n| n.number).collect();
+    assert_eq!(leaving, [w.number(1)]);
+    assert!(!w.blocks.node(w.number(1)).expect("there").alive);
+    w.register_on(1, DEFAULT_RACK);
+    w.beat(1);
+    w.report(1, &[lone]);
+    assert_eq!(state(&w, 1), AdminState::Decommissioning);
+    for _ in 0..3 {
+        copy_from(&mut w, 1);
+    }
+    w.pass(30_000);
+    walk(&mut w);
+    assert_eq!(state(&w, 1), AdminState::Decommissioned);
+    w.check();
+}
+
+#[test]
+fn a_node_that_is_not_included_any_more_is_shut_out() {
+    let mut w = with_blocks();
+    w.blocks.refresh_hosts(Hosts { included: vec![HostEntry::parse("10.0.0.2")], ..Hosts::default() }, w.now);
+    let (who, figures) = (w.registration(1), w.figures(1));
+    let refusal = w.blocks.heartbeat(&mut w.store, &who, &figures, w.now).expect_err("shut out");
+    assert_eq!(
+        refusal,
+        vocab::Refusal::DisallowedDatanode(
+            "Datanode denied communication with namenode because the host is not in the include-list: 10.0.0.1:9866"
+                .into()
+        )
+    );
+    assert_eq!(w.blocks.stats(&w.store, w.now.monotonic).dead, 1);
+    assert_eq!(w.beat(2), []);
+}
+
+#[test]
+fn an_excluded_node_registers_and_leaves() {
+    let mut w = World::new(Settings::default());
+    w.blocks.hosts.excluded = [HostEntry::parse("10.0.0.1")].into_iter().collect();
+    w.node(1);
+    assert_eq!(state(&w, 1), AdminState::Decommissioning);
+    walk(&mut w);
+    assert_eq!(state(&w, 1), AdminState::Decommissioned, "it holds nothing");
+}
