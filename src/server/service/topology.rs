@@ -125,7 +125,7 @@ fn find_in_table(text: &str, address: &str) -> Option<String> {
             _ => None,
         }
     });
-    pairs.filter(|(name, _)| *name == address).last().map(|(_, rack)| rack.to_owned())
+    pairs.filter(|(name, _)| *name == address).next_back().map(|(_, rack)| rack.to_owned())
 }
 
 /// Name of an address as Java finds it: the reverse name if the name leads back to the address, else the address itself. May wait for

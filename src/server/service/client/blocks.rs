@@ -17,7 +17,7 @@ use ops::write::complete::{AbandonBlock, Complete, Fsync, RenewLease};
 use vocab::InodeId;
 
 /// A response whose field 1 is a located block.
-fn located(request: &Request<'_>, block: &LocatedBlock) -> Answer {
+pub(super) fn located(request: &Request<'_>, block: &LocatedBlock) -> Answer {
     let mut out = BytesMut::with_capacity(1_024);
     let (shared, name) = (request.shared, request.operation.row().method);
     shared.engine.view(name, request.caller, |v| {

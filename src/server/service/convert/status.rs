@@ -104,7 +104,7 @@ mod tests {
                 ..Default::default()
             };
             let mut out = BytesMut::new();
-            put_status(&mut out, &status, located.then(|| Locations { located: &empty, blocks: &nodes, pool: "BP" }));
+            put_status(&mut out, &status, located.then_some(Locations { located: &empty, blocks: &nodes, pool: "BP" }));
             assert_eq!(&out[..], expected.encode_to_vec());
         }
     }
