@@ -39,7 +39,8 @@ impl Configuration {
         Configuration { environment, ..Configuration::default() }
     }
 
-    /// Hadoop's defaults, for tests and tools that have no site files.
+    /// Hadoop's defaults alone.
+    #[cfg(test)]
     pub fn with_defaults(environment: Environment) -> Configuration {
         let mut configuration = Configuration::empty(environment);
         configuration.add_defaults(Origin::Core);

@@ -14,8 +14,6 @@ pub enum Unit {
     Milliseconds,
     /// `s`
     Seconds,
-    /// `m`
-    Minutes,
 }
 
 impl Unit {
@@ -23,7 +21,6 @@ impl Unit {
         match self {
             Unit::Milliseconds => 1_000_000,
             Unit::Seconds => 1_000_000_000,
-            Unit::Minutes => 60_000_000_000,
         }
     }
 
@@ -33,7 +30,6 @@ impl Unit {
         Some(match self {
             Unit::Milliseconds => Duration::from_millis(count),
             Unit::Seconds => Duration::from_secs(count),
-            Unit::Minutes => Duration::from_secs(count.saturating_mul(60)),
         })
     }
 }
@@ -150,27 +146,6 @@ pub fn trimmed_strings(text: &str) -> Vec<String> {
         }
     }
     found
-}
-
-/// `getStorageSize` in bytes: a decimal number and a unit from `b` to `eb` (also `k` or `kilobytes`).
-pub fn storage_size(text: &str) -> Result<f64, String> {
-    const UNITS: [(&str, &str, &str); 7] = [
-        ("bytes", "bytes", "b"),
-        ("kilobytes", "kb", "k"),
-        ("megabytes", "mb", "m"),
-        ("gigabytes", "gb", "g"),
-        ("terabytes", "tb", "t"),
-        ("petabytes", "pb", "p"),
-        ("exabytes", "eb", "e"),
-    ];
-    let wanted = trim(text).to_lowercase();
-    let found = UNITS.iter().enumerate().rev().find_map(|(power, (long, short, letter))| {
-        [long, short, letter].into_iter().find_map(|suffix| wanted.strip_suffix(suffix)).map(|number| (power, number))
-    });
-    let Some((power, number)) = found else {
-        return Err(format!("{text} is not in expected format.Expected format is <number><unit>. e.g. 1000MB"));
-    };
-    Ok(double(number)? * 1024f64.powi(i32::try_from(power).expect("below seven")))
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ pub mod logging;
 mod places;
 mod ports;
 mod reload;
+mod resources;
 mod run;
 mod signals;
 mod ticks;

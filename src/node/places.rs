@@ -33,7 +33,6 @@ pub fn shown(root: &Path) -> String {
     format!("Storage Directory root= {}; location= null", root.display())
 }
 
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,7 +1,8 @@
 //! Periodic work: started with the ports, ended before the journal is closed.
 
+use super::resources::Resources;
 use crate::config::settings::Settings;
-use engine::Engine;
+use engine::{Engine, TickSettings};
 use observe::progress::{Phase, StartupProgress, StepKind};
 use os::Os;
 use std::sync::Arc;
@@ -16,12 +17,20 @@ impl Ticks {
     /// Starts all. Must be called in a tokio runtime.
     pub fn start(
         engine: &Arc<Engine>,
-        _settings: &Settings,
-        _os: &Os,
+        settings: &Settings,
+        os: &Os,
         progress: &Arc<StartupProgress>,
-        _directories: &Directories,
+        directories: &Directories,
     ) -> Ticks {
-        Ticks(vec![tokio::spawn(watch_safe_mode(engine.clone(), progress.clone()))])
+        let mut tasks = engine.start_ticks(TickSettings {
+            retry_expiry_ms: u64::try_from(settings.retry_cache.expiry.as_millis()).unwrap_or(u64::MAX),
+            roll_check: settings.edit_log.roll_check_interval,
+            roll_transactions: settings.edit_log.roll_transactions,
+        });
+        let resources = Resources::new(&settings.directories, directories);
+        tasks.push(tokio::spawn(resources.watch(engine.clone(), os.clone())));
+        tasks.push(tokio::spawn(watch_safe_mode(engine.clone(), progress.clone())));
+        Ticks(tasks)
     }
 
     /// Ends all: a turn under way is finished.

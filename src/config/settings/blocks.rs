@@ -17,8 +17,6 @@ pub struct SafeMode {
     pub min_replication: u16,
     /// How long it stays on after the threshold was reached (`dfs.namenode.safemode.extension`).
     pub extension: Duration,
-    /// How often the end of the extension is looked for (`dfs.namenode.safemode.recheck.interval`).
-    pub recheck_interval: Duration,
 }
 
 impl SafeMode {
@@ -40,20 +38,8 @@ impl SafeMode {
             min_replication: u16::try_from(least)
                 .map_err(|_| reader.wrong(MIN_REPLICATION, format!("{least} is too much")))?,
             extension: reader.duration("dfs.namenode.safemode.extension", Unit::Milliseconds)?,
-            recheck_interval: safe_mode_recheck_interval(reader)?,
         })
     }
-}
-
-/// Quirk: safe_mode_recheck_falls_back: a value that is not positive is replaced by the default, not refused.
-fn safe_mode_recheck_interval(reader: &Reader<'_>) -> Result<Duration, ConfigError> {
-    const KEY: &str = "dfs.namenode.safemode.recheck.interval";
-    let milliseconds = reader.long(KEY)?;
-    if milliseconds > 0 {
-        return Ok(Duration::from_millis(milliseconds.unsigned_abs()));
-    }
-    reader.warn(format!("Invalid value for {KEY}. Should be greater than 0, but is {milliseconds}"));
-    Ok(Duration::from_secs(1))
 }
 
 fn refuse<T>(text: String) -> Result<T, ConfigError> {
@@ -232,9 +218,6 @@ pub struct DatanodeLiveness {
     pub heartbeat_interval: Duration,
     /// Twice this is part of the silence that makes a node dead (`dfs.namenode.heartbeat.recheck-interval`).
     pub recheck_interval: Duration,
-    /// How often they are looked for: `recheck_interval`, or the stale interval if that is shorter and stale nodes are
-    /// avoided for writing.
-    pub monitor_interval: Duration,
     /// Silence that makes a node stale (`dfs.namenode.stale.datanode.interval`).
     pub stale_interval: Duration,
 }
@@ -251,20 +234,7 @@ impl DatanodeLiveness {
         let stale = Duration::from_millis(stale.unsigned_abs());
         let stale_interval = stale.max(heartbeat_interval.saturating_mul(least));
         let recheck_interval = reader.plain_duration("dfs.namenode.heartbeat.recheck-interval", Unit::Milliseconds)?;
-        let mut monitor_interval = recheck_interval;
-        if stale_interval < recheck_interval && reader.boolean("dfs.namenode.avoid.write.stale.datanode")? {
-            reader.warn(format!(
-                "Setting heartbeat recheck interval to {} since {STALE} is less than dfs.namenode.heartbeat.recheck-interval",
-                stale_interval.as_millis()
-            ));
-            monitor_interval = stale_interval;
-        }
-        Ok(DatanodeLiveness { heartbeat_interval, recheck_interval, monitor_interval, stale_interval })
-    }
-
-    /// Silence that makes a node dead: two rechecks and ten heartbeats.
-    pub fn expiry_interval(&self) -> Duration {
-        self.recheck_interval.saturating_mul(2).saturating_add(self.heartbeat_interval.saturating_mul(10))
+        Ok(DatanodeLiveness { heartbeat_interval, recheck_interval, stale_interval })
     }
 }
 

@@ -50,6 +50,7 @@ const NAMENODE_KEYS: [&str; 26] = [
 const NAMESERVICE_KEYS: [&str; 1] = ["dfs.ha.automatic-failover.enabled"];
 
 /// Keys that `identify` itself reads.
+#[cfg(test)]
 pub(super) const KEYS_OF_IDENTITY: [&str; 4] =
     ["dfs.nameservice.id", "dfs.nameservices", "dfs.ha.namenode.id", "fs.defaultFS"];
 

@@ -20,6 +20,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The keys read so far.
+    #[cfg(test)]
     pub fn keys_read(&self) -> BTreeSet<&'static str> {
         self.read.borrow().clone()
     }

@@ -52,7 +52,6 @@ fn defaults() {
     assert_eq!(settings.features.access_time_precision, Some(Duration::from_secs(3600)));
     assert_eq!(settings.safe_mode.threshold, 0.999);
     assert_eq!(settings.safe_mode.min_replication, 1);
-    assert_eq!(settings.liveness.expiry_interval(), Duration::from_secs(630));
     assert_eq!(settings.liveness.stale_interval, Duration::from_secs(30));
     assert_eq!(settings.redundancy.invalidate_limit, 1000);
     assert_eq!(settings.edit_log.roll_transactions, 500_000);
@@ -77,8 +76,6 @@ fn derived_values() {
     ])
     .unwrap();
     assert_eq!(settings.redundancy.invalidate_limit, 2400);
-    assert_eq!(settings.liveness.monitor_interval, Duration::from_secs(1));
-    assert_eq!(settings.liveness.expiry_interval(), Duration::from_secs(1202));
     assert_eq!(settings.liveness.stale_interval, Duration::from_secs(360));
     assert_eq!(settings.features.access_time_precision, None);
     assert_eq!((settings.rpc.lifeline_handlers, settings.limits.listing_entries), (5, 1000));
@@ -150,14 +147,6 @@ fn rpc_address_wins() {
         let settings = read(&[("fs.defaultFS", default), ("dfs.namenode.rpc-address", "127.0.0.1:8021")]).unwrap();
         assert_eq!(settings.addresses.rpc.bind().to_string(), "127.0.0.1:8021", "with {default}");
     }
-}
-
-#[test]
-fn safe_mode_recheck_falls_back() {
-    let settings = read(&[("dfs.namenode.safemode.recheck.interval", "0")]).unwrap();
-    assert_eq!(settings.safe_mode.recheck_interval, Duration::from_secs(1));
-    let warning = "Invalid value for dfs.namenode.safemode.recheck.interval. Should be greater than 0, but is 0";
-    assert!(settings.warnings.contains(&warning.to_string()), "{:?}", settings.warnings);
 }
 
 #[test]
