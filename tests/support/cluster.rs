@@ -1,13 +1,13 @@
 //! A NameNode with real DataNodes and a real client: what most tests with peers begin with.
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::datanode::DataNode;
 use super::driver::HadoopClient;
 use super::hadoop::{Hadoop, hadoop};
 use super::namenode::{Kind, NameNode, format};
 use super::site::Site;
-use super::work::{WorkDir, free_port, wait_until};
+use super::work::{WorkDir, free_port};
 
 /// Everything runs on 127.0.0.1 on free ports, with files below one work folder.
 pub struct Cluster {
@@ -69,11 +69,15 @@ impl Cluster {
     /// the Java NameNode places nothing on it. The first call may fail: a client finds an idle connection dead by using
     /// it.
     fn wait_for_room(&self) {
-        let with_room = || {
-            let nodes = self.client.run(&["api", "datanodes"]).out;
-            nodes.lines().filter(|line| !line.ends_with("\t0")).count()
-        };
-        wait_until(Duration::from_secs(60), "every DataNode had room", || with_room() == self.datanodes.len());
+        let end = Instant::now() + Duration::from_secs(60);
+        loop {
+            let answer = self.client.run(&["api", "datanodes"]);
+            if answer.out.lines().filter(|line| !line.ends_with("\t0")).count() == self.datanodes.len() {
+                return;
+            }
+            assert!(Instant::now() < end, "not every DataNode has room: {answer:#?}");
+            std::thread::sleep(Duration::from_millis(100));
+        }
     }
 
     /// One more, empty DataNode, not waited for.
