@@ -64,6 +64,8 @@ impl Batch {
 pub(super) struct Buffer {
     pieces: Vec<Piece>,
     bytes: Vec<u8>,
+    /// An empty vector of an earlier batch, so that nothing is allocated under the lock.
+    spare: Vec<u8>,
     records: u64,
     next: u64,
     segment: u64,
@@ -76,8 +78,10 @@ pub(super) struct Buffer {
     pub next_layout: LayoutVersion,
 }
 
-/// Bytes that a fresh buffer has room for; larger ones are not kept.
-const BUFFER_BYTES: usize = 512 << 10;
+/// Bytes that a fresh buffer has room for.
+const BUFFER_BYTES: usize = 64 << 10;
+/// Buffers that have grown beyond this are not kept.
+const SPARE_BYTES: usize = 4 << 20;
 
 impl Buffer {
     /// An empty buffer with a segment to begin at `next`.
@@ -86,6 +90,7 @@ impl Buffer {
         let mut buffer = Buffer {
             pieces: Vec::new(),
             bytes: Vec::with_capacity(BUFFER_BYTES),
+            spare: Vec::with_capacity(BUFFER_BYTES),
             records: 0,
             next: next.0,
             segment: next.0,
@@ -131,7 +136,7 @@ impl Buffer {
     }
     fn close_records(&mut self) {
         if !self.bytes.is_empty() {
-            let bytes = std::mem::replace(&mut self.bytes, Vec::with_capacity(BUFFER_BYTES));
+            let bytes = std::mem::replace(&mut self.bytes, std::mem::take(&mut self.spare));
             self.pieces.push(Piece::Records { bytes, last: Txid(self.next - 1) });
         }
     }
@@ -149,6 +154,19 @@ impl Buffer {
     /// First transaction of the open segment.
     pub fn segment(&self) -> Txid {
         Txid(self.segment)
+    }
+    /// Gives the memory of a batch back that is done with.
+    pub fn recycle(&mut self, batch: Batch) {
+        let vectors = batch.pieces.into_iter().filter_map(|piece| match piece {
+            Piece::Records { bytes, .. } if bytes.capacity() <= SPARE_BYTES => Some(bytes),
+            _ => None,
+        });
+        if let Some(mut bytes) = vectors.max_by_key(Vec::capacity)
+            && bytes.capacity() > self.spare.capacity()
+        {
+            bytes.clear();
+            self.spare = bytes;
+        }
     }
     pub fn take(&mut self) -> Batch {
         self.close_records();

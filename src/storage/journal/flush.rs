@@ -43,6 +43,10 @@ impl Flush {
             if let Some(first) = batch.started() {
                 self.write_seen(first);
             }
+            // Another thread may hold it for a moment longer; then its memory is lost, nothing else.
+            if let Ok(batch) = Arc::try_unwrap(batch) {
+                self.shared.lane.lock().buffer.recycle(batch);
+            }
         }
     }
 

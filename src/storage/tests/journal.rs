@@ -360,3 +360,37 @@ fn a_copy_takes_over_where_another_cannot_be_read() {
     disk.break_reads(&dirs[1].join("edits_0000000000000000001-0000000000000000006"));
     assert!(matches!(load(&disk, &dirs), Err(StorageError::Replay { expected: Txid(1), .. })));
 }
+
+#[test]
+fn nothing_acknowledged_is_lost_under_many_writers() {
+    for seed in 0..60 {
+        let (os, disk) = world(seed, 2);
+        let dirs = directories(2);
+        disk.fault_at(disk.calls() + 20 + seed * 3, Fault::Stop);
+        let journal = Arc::new(open(&os, &dirs, 1, 0, Options::default()).0.unwrap());
+        let writer = |writer: u64| {
+            let journal = journal.clone();
+            std::thread::spawn(move || {
+                let mut acknowledged = Vec::new();
+                for number in writer * 1000.. {
+                    let txid = journal.append(&numbered(number));
+                    if number % 50 == 7 {
+                        journal.roll();
+                    }
+                    if journal.watermark().wait_blocking(txid).is_err() {
+                        return acknowledged;
+                    }
+                    acknowledged.push((txid, number));
+                }
+                unreachable!()
+            })
+        };
+        let writers: Vec<_> = (0..8).map(writer).collect();
+        let acknowledged: Vec<_> = writers.into_iter().flat_map(|writer| writer.join().unwrap()).collect();
+        let disk = disk.crash();
+        let (last, found) = load(&disk, &dirs).unwrap();
+        for (txid, number) in acknowledged {
+            assert_eq!(found.get(&txid), Some(&number), "seed {seed}: transaction {txid} of {last}");
+        }
+    }
+}
