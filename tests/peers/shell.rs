@@ -1,6 +1,4 @@
 //! The shell commands of everyday, word for word: a transcript of them recorded with the Java NameNode.
-use std::path::Path;
-
 use crate::support::cluster::Cluster;
 use crate::support::cluster_turn;
 use crate::support::namenode::Kind;
@@ -35,7 +33,7 @@ fn everyday_shell_transcript() {
         std::fs::write(TRANSCRIPT, actual).expect("the transcript");
         return;
     }
-    assert!(expected == actual, "{}", first_difference(&expected, &actual));
+    assert!(expected == actual, "{}", differences(&expected, &actual));
 }
 
 /// What a command printed, in the form of the transcript.
@@ -74,16 +72,14 @@ fn tidy(line: &str, work: &str, address: &str) -> String {
     }
 }
 
-fn first_difference(expected: &str, actual: &str) -> String {
-    let mut command = "";
-    for (left, right) in expected.lines().zip(actual.lines()) {
-        if left.starts_with("$ ") {
-            command = left;
-        }
-        if left != right {
-            return format!("{command}\nexpected: {left}\nactual:   {right}\n\nthe whole:\n{actual}");
-        }
+/// Every command that answered differently, with both answers.
+fn differences(expected: &str, actual: &str) -> String {
+    let (left, right): (Vec<&str>, Vec<&str>) = (expected.split("\n$ ").collect(), actual.split("\n$ ").collect());
+    let mut text = String::new();
+    for (expected, actual) in left.iter().zip(&right).filter(|(expected, actual)| expected != actual) {
+        let (command, expected) = expected.split_once('\n').unwrap_or((expected, ""));
+        let actual = actual.split_once('\n').map_or("", |(_, answer)| answer);
+        text += &format!("$ {command}\nexpected:\n{expected}\nactual:\n{actual}\n\n");
     }
-    let longer = if expected.len() > actual.len() { "more was expected" } else { "more came than expected" };
-    format!("{}: {longer}\n\nthe whole:\n{actual}", Path::new(TRANSCRIPT).display())
+    format!("{text}{} commands expected, {} run", left.len(), right.len())
 }
