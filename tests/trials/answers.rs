@@ -1,0 +1,121 @@
+//! Whole conversations recorded with the Java NameNode, which every answer of the one under test must equal.
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::conversation::Conversation;
+use super::fixture::Fixture;
+use crate::support::namenode::Kind;
+
+/// `tests/golden/rpc/FILE`.
+pub fn golden(file: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/rpc").join(file)
+}
+
+/// Whether this run writes the recorded answers anew.
+pub fn recording() -> bool {
+    let recording = std::env::var_os("IRONROOT_RECORD").is_some();
+    assert!(!recording || Kind::under_test() == Kind::Java, "what is right is recorded with the Java NameNode");
+    recording
+}
+
+/// Names of the script in one recording and what the other one calls them: numbers follow the order of appearance, so a
+/// single missing answer would shift all that come later.
+#[derive(Default)]
+struct Aliases {
+    forth: HashMap<String, String>,
+    back: HashMap<String, String>,
+}
+
+impl Aliases {
+    /// Whether the lines say the same; names that meet for the first time are paired.
+    fn same(&mut self, expected: &str, actual: &str) -> bool {
+        static NAME: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\b[FBG]\d+\b|=\d+").expect("a pattern"));
+        if NAME.replace_all(expected, "*") != NAME.replace_all(actual, "*") {
+            return false;
+        }
+        let mut same = true;
+        for (left, right) in NAME.find_iter(expected).zip(NAME.find_iter(actual)) {
+            let (left, right) = (left.as_str().to_owned(), right.as_str().to_owned());
+            let known = self.forth.insert(left.clone(), right.clone());
+            same &= known.is_none_or(|known| known == right);
+            let known = self.back.insert(right, left.clone());
+            same &= known.is_none_or(|known| known == left);
+        }
+        same
+    }
+}
+
+/// Compares line by line, or writes the file when recording. Up to 60 differences are shown, all of them are written
+/// to the folder `IRONROOT_DIFFERENCES` if that is set.
+pub fn compare(file: &Path, expected: &str, actual: &str) {
+    if recording() {
+        std::fs::write(file, actual).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
+        return;
+    }
+    let mut aliases = Aliases::default();
+    let differences: Vec<String> = expected
+        .lines()
+        .zip(actual.lines())
+        .enumerate()
+        .filter(|(_, (expected, actual))| !aliases.same(expected, actual))
+        .map(|(at, (expected, actual))| difference(at + 1, expected, actual))
+        .collect();
+    let (count, steps) = (differences.len(), expected.lines().count());
+    if let Ok(report) = std::env::var("IRONROOT_DIFFERENCES") {
+        let name = file.file_name().expect("a file name").to_string_lossy();
+        std::fs::write(Path::new(&report).join(format!("{name}.diff")), differences.join("")).expect("a folder");
+    }
+    let shown = differences.into_iter().take(60).collect::<String>();
+    let all = count == 0 && steps == actual.lines().count();
+    assert!(all, "{count} of {steps} lines differ from {}\n{shown}", file.display());
+}
+
+/// The step and both answers.
+fn difference(line: usize, expected: &str, actual: &str) -> String {
+    let (step, wanted) = expected.rsplit_once('\t').unwrap_or(("", expected));
+    let got = actual.rsplit('\t').next().unwrap_or_default();
+    format!("{line}: {}\n  - {wanted}\n  + {got}\n", step.replace('\t', " | "))
+}
+
+/// Runs a file of steps `who<TAB>method<TAB>request<TAB>answer` against a NameNode of its own.
+fn play(name: &str) {
+    let settings = [("dfs.replication", "1"), ("dfs.namenode.accesstime.precision", "3600000")];
+    let Some(mut fixture) = Fixture::start(name, &settings) else { return };
+    let file = golden(&format!("{name}.tsv"));
+    let expected = std::fs::read_to_string(&file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
+    let mut conversation = Conversation::new(fixture.port());
+    let mut actual = String::new();
+    for line in expected.lines() {
+        let mut fields = line.split('\t');
+        let mut next = || fields.next().unwrap_or_default();
+        let (who, method, request) = (next(), next(), next());
+        if line.starts_with('#') || line.is_empty() {
+            actual += line;
+        } else {
+            let answer = match (who, method) {
+                ("namenode", "restart") => {
+                    fixture.restart();
+                    conversation.restarted();
+                    "-".to_owned()
+                }
+                ("namenode", "crash") => {
+                    fixture.crash();
+                    conversation.restarted();
+                    "-".to_owned()
+                }
+                _ => conversation.step(who, method, request),
+            };
+            actual += &format!("{who}\t{method}\t{request}\t{answer}");
+        }
+        actual.push('\n');
+    }
+    compare(&file, &expected, &actual);
+}
+
+#[test]
+fn recorded_answers() {
+    play("answers");
+}
