@@ -50,6 +50,12 @@ impl Blocks {
     pub fn construction(&self, id: BlockId) -> Option<&Construction> {
         self.construction.get(&id)
     }
+    /// Says that the recovery of an open block is to cut it: `cut` has the length and stamp that it will have.
+    pub fn set_truncate(&mut self, id: BlockId, cut: Block) {
+        if let Some(c) = self.construction.get_mut(&id) {
+            c.truncate = Some(cut);
+        }
+    }
     /// How many blocks are open (being written, committed or in recovery).
     pub fn open_block_count(&self) -> u64 {
         self.open_blocks

@@ -85,6 +85,10 @@ impl<'p> Resolved<'p> {
     pub fn path_text(&self) -> Arc<str> {
         text(&self.path())
     }
+    /// The same without a borrow of the path.
+    pub fn into_owned(self) -> Resolved<'static> {
+        Resolved { text: Cow::Owned(self.text.into_owned()), parts: self.parts, inodes: self.inodes, raw: self.raw }
+    }
     /// The path with another inode at its end, after the name was entered or replaced.
     pub fn with_last(mut self, inode: InodeHandle) -> Resolved<'p> {
         self.inodes.truncate(self.depth());
@@ -163,6 +167,22 @@ impl Tree {
                 None => break,
             }
             resolved.inodes.push(current);
+        }
+        resolved
+    }
+
+    /// A path of which nothing but the root is known: for messages about inodes that are gone.
+    pub fn unresolved_path<'p>(&self, path: &'p [u8]) -> Resolved<'p> {
+        let mut resolved =
+            Resolved { text: Cow::Borrowed(path), parts: SmallVec::new(), inodes: SmallVec::new(), raw: false };
+        let start = path.as_ptr() as usize;
+        resolved.parts.extend(components(path).map(|part| {
+            let at = (part.as_ptr() as usize - start) as u32;
+            (at, at + part.len() as u32)
+        }));
+        resolved.inodes.push(self.root());
+        if resolved.parts.is_empty() {
+            resolved.inodes.clear();
         }
         resolved
     }

@@ -128,6 +128,7 @@ fn class_and_text(refusal: &Refusal) -> (&'static str, String) {
         Refusal::PathIsNotEmptyDirectory(path) => {
             (class::PATH_IS_NOT_EMPTY_DIRECTORY, format!("`{path} is non empty': Directory is not empty"))
         }
+        Refusal::PathIsNotDirectory(path) => (class::PATH_IS_NOT_DIRECTORY, format!("`{path}': Is not a directory")),
         Refusal::InvalidPath(text) => (class::INVALID_PATH, text.to_string()),
         Refusal::PermissionDenied(denied) => (class::ACCESS_CONTROL, permission_denied(denied)),
         Refusal::AccessControl(text) => (class::ACCESS_CONTROL, text.to_string()),
@@ -167,6 +168,7 @@ fn class_and_text(refusal: &Refusal) -> (&'static str, String) {
         Refusal::DisallowedDatanode(text) => (class::DISALLOWED_DATANODE, text.to_string()),
         Refusal::IncorrectVersion(text) => (class::INCORRECT_VERSION, text.to_string()),
         Refusal::Unsupported(text) => (class::UNSUPPORTED_OPERATION, text.to_string()),
+        Refusal::UnsupportedAction(text) => (class::UNSUPPORTED_ACTION, text.to_string()),
         Refusal::HadoopIllegalArgument(text) => (class::HADOOP_ILLEGAL_ARGUMENT, text.to_string()),
         Refusal::IllegalArgument(text) => (class::ILLEGAL_ARGUMENT, text.to_string()),
         Refusal::IllegalState(text) => (class::ILLEGAL_STATE, text.to_string()),
@@ -246,6 +248,8 @@ pub mod class {
     pub const SASL: &str = "javax.security.sasl.SaslException";
     pub const HADOOP_ILLEGAL_ARGUMENT: &str = "org.apache.hadoop.HadoopIllegalArgumentException";
     pub const FILE_ALREADY_EXISTS: &str = "org.apache.hadoop.fs.FileAlreadyExistsException";
+    pub const PATH_IS_NOT_DIRECTORY: &str = "org.apache.hadoop.fs.PathIsNotDirectoryException";
+    pub const UNSUPPORTED_ACTION: &str = "org.apache.hadoop.hdfs.server.namenode.UnsupportedActionException";
     pub const LISTING_START_NOT_FOUND: &str = "org.apache.hadoop.fs.DirectoryListingStartAfterNotFoundException";
     pub const INVALID_PATH: &str = "org.apache.hadoop.fs.InvalidPathException";
     pub const PARENT_NOT_DIRECTORY: &str = "org.apache.hadoop.fs.ParentNotDirectoryException";

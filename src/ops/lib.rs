@@ -16,3 +16,6 @@ pub mod write;
 pub use context::{Log, Turn, View, Write};
 pub use settings::Settings;
 pub use table::Operation;
+
+#[cfg(test)]
+mod tests;

@@ -128,10 +128,13 @@ impl State {
 
     /// Opens the last block of a file for being cut to `new_length` of the file: in place under the stamp of `block`, or, if that is another block,
     /// into that one.
-    pub(crate) fn begin_truncate(&mut self, file: InodeHandle, block: Block, _new_length: u64) {
+    pub(crate) fn begin_truncate(&mut self, file: InodeHandle, block: Block, new_length: u64) {
         let Some(b) = self.store.last_block(file) else { return };
-        if self.store.block(b).block.id == block.id {
+        let old = self.store.block(b).block;
+        let before = self.tree.file_length(&self.store, file) - old.length;
+        if old.id == block.id {
             self.reopen_block(b);
+            self.blocks.set_truncate(block.id, Block { length: new_length - before, ..block });
             return;
         }
         self.drop_last_block(file);

@@ -21,6 +21,8 @@ pub enum Refusal {
     ParentNotDirectory(Arc<str>),
     /// A directory that must be empty is not: `path is non empty`.
     PathIsNotEmptyDirectory(PathText),
+    /// A path that must be a directory is not (`PathIsNotDirectoryException`).
+    PathIsNotDirectory(PathText),
     /// A name or path that may not be created.
     InvalidPath(Arc<str>),
     /// POSIX permission check failed.
@@ -105,6 +107,8 @@ pub enum Refusal {
     IncorrectVersion(Arc<str>),
     /// Known to Hadoop, not done here (yet), or switched off.
     Unsupported(Arc<str>),
+    /// A call that is switched off (`UnsupportedActionException`).
+    UnsupportedAction(Arc<str>),
     /// Arguments against `HadoopIllegalArgumentException`'s rules.
     HadoopIllegalArgument(Arc<str>),
     /// Arguments against `IllegalArgumentException`'s rules.

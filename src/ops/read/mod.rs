@@ -4,5 +4,12 @@
 //! Never: changes anything; logs an edit record (the access time of a read is an operation of its own).
 //! Invariants: what is not there is `None` or a refusal exactly where Hadoop has it so.
 
+pub mod acl_status;
+pub mod batched_listing;
+pub mod block_locations;
+pub mod defaults;
 pub mod file_info;
 pub mod listing;
+pub mod open_files;
+pub mod statistics;
+pub mod summary;

@@ -4,11 +4,22 @@
 //! Never: changes durable state except through `Turn::log`.
 //! Invariants: a refusal leaves state and journal as they were, unless the operation says otherwise.
 
+pub mod access_time;
+pub mod acl;
 pub mod add_block;
+pub mod append;
+pub mod attributes;
 pub mod complete;
+pub mod concat;
 pub mod create;
 pub mod delete;
 pub mod lease;
 pub mod mkdirs;
 pub mod new_node;
+pub mod pipeline;
+pub mod quota;
 pub mod rename;
+pub mod storage_policy;
+pub mod symlink;
+pub mod truncate;
+pub mod xattr;

@@ -31,7 +31,7 @@ impl State {
             Record::SetPermissions { mode, .. } => store.edit_inode(inode, |i| i.mode = Mode::new(*mode)),
             Record::SetOwner { user, group, .. } => tree.set_owner(store, inode, user.as_deref(), group.as_deref()),
             Record::Times { mtime, atime, .. } => store.edit_inode(inode, |i| {
-                let pick = |new: TimeMs, old: TimeMs| if new.0 == -1 { old } else { new };
+                let pick = |new: TimeMs, old: TimeMs| if new.0 < 0 { old } else { new };
                 (i.mtime, i.atime) = (pick(*mtime, i.mtime), pick(*atime, i.atime));
             }),
             Record::SetAcl { entries, .. } => tree.apply_logical_acl(store, inode, entries),

@@ -19,7 +19,7 @@ impl State {
             Record::SetOwner { path, user: None, group: None } => {
                 self.existing(path).and(Err(Unfit::NoOp(Rule::SetOwnerUnchanged)))
             }
-            Record::Times { path, mtime, atime } if mtime.0 == -1 && atime.0 == -1 => {
+            Record::Times { path, mtime, atime } if mtime.0 < 0 && atime.0 < 0 => {
                 self.existing(path).and(Err(Unfit::NoOp(Rule::TimesUnchanged)))
             }
             Record::SetPermissions { path, .. }
@@ -112,17 +112,17 @@ impl State {
     }
 }
 
+/// The feature that an attribute stands for, if that feature is not done here.
+pub fn unsupported_xattr(x: &Xattr) -> Option<&'static str> {
+    match (x.namespace, &*x.name) {
+        (XattrNamespace::Raw, name) if name.starts_with("hdfs.crypto.") => Some("encryption zones"),
+        (XattrNamespace::System, "hdfs.erasurecoding.policy") => Some("erasure coding"),
+        (XattrNamespace::System, "hdfs.snapshot.deleted") => Some("snapshots"),
+        _ => None,
+    }
+}
+
 /// Attributes that stand for features which are not done here are refused by the feature's name.
 pub(crate) fn supported_xattrs(xattrs: &[Xattr]) -> Result<(), Unfit> {
-    for x in xattrs {
-        match (x.namespace, &*x.name) {
-            (XattrNamespace::Raw, name) if name.starts_with("hdfs.crypto.") => {
-                return Err(Unfit::Unsupported("encryption zones"));
-            }
-            (XattrNamespace::System, "hdfs.erasurecoding.policy") => return Err(Unfit::Unsupported("erasure coding")),
-            (XattrNamespace::System, "hdfs.snapshot.deleted") => return Err(Unfit::Unsupported("snapshots")),
-            _ => {}
-        }
-    }
-    Ok(())
+    xattrs.iter().find_map(unsupported_xattr).map_or(Ok(()), |feature| Err(Unfit::Unsupported(feature)))
 }

@@ -4,6 +4,8 @@ mod attributes;
 mod files;
 mod tree;
 
+pub use attributes::unsupported_xattr;
+
 use crate::State;
 use edit::Record;
 use edit::rules::Rule;

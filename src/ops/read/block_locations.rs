@@ -1,0 +1,50 @@
+//! getBlockLocations.
+
+use crate::View;
+use crate::status::LocatedBlocks;
+use namespace::Walk;
+use vocab::{Action, InodeId, Refusal};
+
+/// What getBlockLocations answers, and the file whose access time is due ([`crate::write::access_time`]).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BlockLocations {
+    /// The blocks.
+    pub blocks: LocatedBlocks,
+    /// Set if the access time is older than the precision: the caller runs `TouchAccessTime` afterwards.
+    pub touch: Option<InodeId>,
+}
+
+/// getBlockLocations: blocks of a file that touch `length` bytes from `offset` on.
+///
+/// # Errors
+/// `FileNotFound`, READ access, negative ranges, `SafeMode` where a block has no location yet.
+pub fn get_block_locations(view: &View<'_>, path: &[u8], offset: i64, length: i64) -> Result<BlockLocations, Refusal> {
+    let text = view.path_text(path);
+    if offset < 0 {
+        return Err(Refusal::HadoopIllegalArgument(format!("Negative offset is not supported. File: {text}").into()));
+    }
+    if length < 0 {
+        return Err(Refusal::HadoopIllegalArgument(format!("Negative length is not supported. File: {text}").into()));
+    }
+    let resolved = view.resolve(path, Walk::Read)?;
+    let file = view.file_of(&resolved)?;
+    view.check_inode(&resolved, Action::READ)?;
+    check_readable_by_superuser(view, file)?;
+    let blocks = view.located_blocks(file, offset as u64, length as u64);
+    if blocks.blocks.iter().any(|b| b.located.locations.is_empty()) {
+        view.check_safe_mode(|| format!("Zero blocklocations for {text}"))?;
+    }
+    let touch = view.wants_access_time(file).then(|| view.state.store.inode_id(file));
+    Ok(BlockLocations { blocks, touch })
+}
+
+/// A file may be closed to superusers by an attribute of its own.
+fn check_readable_by_superuser(view: &View<'_>, file: record::InodeHandle) -> Result<(), Refusal> {
+    let mark = view.state.tree.xattr(file, vocab::xattr::XattrNamespace::Security, "hdfs.unreadable.by.superuser");
+    if mark.is_some() && view.settings.permissions && view.is_superuser() {
+        let path = view.path_text(&view.state.tree.path_of(&view.state.store, file));
+        let text = format!("Access is denied for {path} since the superuser is not allowed to perform this operation.");
+        return Err(Refusal::AccessControl(text.into()));
+    }
+    Ok(())
+}

@@ -1,0 +1,61 @@
+//! listOpenFiles: files being written, by inode id.
+
+use crate::View;
+use std::sync::Arc;
+use vocab::path::components;
+use vocab::{InodeId, Refusal};
+
+/// One open file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct OpenFile {
+    /// Inode id.
+    pub id: InodeId,
+    /// Full path.
+    pub path: Vec<u8>,
+    /// Lease holder.
+    pub client: Arc<str>,
+    /// Host of the client.
+    pub machine: Arc<str>,
+}
+
+/// A page of open files.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct OpenFiles {
+    /// Entries by rising id.
+    pub entries: Vec<OpenFile>,
+    /// Whether more follow.
+    pub has_more: bool,
+}
+
+/// listOpenFiles: files with an id above `after`, below `path` if one is given. Superusers only.
+///
+/// # Errors
+/// `AccessControl`.
+pub fn list_open_files(view: &View<'_>, after: InodeId, path: &[u8]) -> Result<OpenFiles, Refusal> {
+    view.check_superuser()?;
+    let (tree, store) = (&view.state.tree, &view.state.store);
+    let mut ids: Vec<InodeId> =
+        tree.leases.iter().flat_map(|l| l.files.iter().copied()).filter(|id| *id > after).collect();
+    ids.sort_unstable();
+    let limit = view.settings.open_files_limit;
+    let mut entries = Vec::new();
+    for id in ids {
+        let Some(file) = tree.find(store, id) else { continue };
+        let Some(construction) = tree.construction(file) else { continue };
+        let full = tree.path_of(store, file);
+        let below = components(path).count();
+        if !components(&full).take(below).eq(components(path)) {
+            continue;
+        }
+        if entries.len() == limit {
+            return Ok(OpenFiles { entries, has_more: true });
+        }
+        entries.push(OpenFile {
+            id,
+            path: full,
+            client: construction.client.clone(),
+            machine: construction.machine.clone(),
+        });
+    }
+    Ok(OpenFiles { entries, has_more: false })
+}

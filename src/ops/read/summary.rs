@@ -1,0 +1,133 @@
+//! getContentSummary, getQuotaUsage.
+
+use crate::View;
+use namespace::Walk;
+use namespace::summary::{Summary, SummaryWalk};
+use record::{InodeHandle, KindTag};
+use vocab::quota::{Quota, Usage};
+use vocab::{Action, InodeId, Refusal};
+
+/// Totals of a subtree with the quota of its top.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ContentSummary {
+    /// Totals.
+    pub totals: Summary,
+    /// Limits of the top.
+    pub quota: Quota,
+}
+
+/// A content summary under way: `step` it under one read hold after another until it is done.
+#[derive(Clone, Debug)]
+pub struct ContentSummaryWalk {
+    top: InodeId,
+    /// Whether every directory is checked as it is entered (or all were at the start).
+    check: bool,
+    walk: SummaryWalk,
+}
+
+impl ContentSummaryWalk {
+    /// Begins.
+    ///
+    /// # Errors
+    /// `FileNotFound`, access along the path and READ_EXECUTE of the directories.
+    pub fn begin(view: &View<'_>, path: &[u8]) -> Result<ContentSummaryWalk, Refusal> {
+        let resolved = view.resolve(path, Walk::ReadLink)?;
+        let mut check = view.settings.permissions && !view.is_superuser();
+        if view.settings.summary_checks_subtree && check {
+            let wanted = namespace::Wanted { subtree: Some(Action::READ_EXECUTE), ..Default::default() };
+            view.check(&resolved, wanted)?;
+            check = false;
+        }
+        let Some(top) = resolved.last() else {
+            return Err(Refusal::not_found(format!("File does not exist: {}", resolved.path_text())));
+        };
+        let walk = SummaryWalk::new(&view.state.tree, &view.state.store, top, &|d| enter(view, check, d))?;
+        Ok(ContentSummaryWalk { top: view.state.store.inode_id(top), check, walk })
+    }
+
+    /// Counts up to `budget` more inodes. `None`: to be continued.
+    ///
+    /// # Errors
+    /// Access.
+    pub fn step(&mut self, view: &View<'_>, budget: usize) -> Result<Option<ContentSummary>, Refusal> {
+        let check = self.check;
+        self.walk.step(&view.state.tree, &view.state.store, budget, &|d| enter(view, check, d))?;
+        if !self.walk.is_done() {
+            return Ok(None);
+        }
+        let top = view.state.tree.find(&view.state.store, self.top);
+        let quota = top.map_or(Quota::default(), |top| limits(view, top));
+        Ok(Some(ContentSummary { totals: self.walk.totals, quota }))
+    }
+}
+
+fn enter(view: &View<'_>, check: bool, directory: InodeHandle) -> Result<(), Refusal> {
+    if !check {
+        return Ok(());
+    }
+    let resolved = view.state.tree.resolve_inode(&view.state.store, directory);
+    view.check_inode(&resolved, Action::READ_EXECUTE)
+}
+
+fn limits(view: &View<'_>, inode: InodeHandle) -> Quota {
+    view.state.tree.quota(&view.state.store, inode).map_or(Quota::default(), |q| q.limits)
+}
+
+/// The whole content summary in one hold; for tests and small trees.
+///
+/// # Errors
+/// As [`ContentSummaryWalk::begin`].
+pub fn get_content_summary(view: &View<'_>, path: &[u8]) -> Result<ContentSummary, Refusal> {
+    let mut walk = ContentSummaryWalk::begin(view, path)?;
+    loop {
+        if let Some(summary) = walk.step(view, 10_000)? {
+            return Ok(summary);
+        }
+    }
+}
+
+/// Quota and use of a directory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct QuotaUsage {
+    /// Use: names and bytes.
+    pub usage: Usage,
+    /// Limits.
+    pub quota: Quota,
+}
+
+/// getQuotaUsage: kept numbers of a quota directory; of others the caller must count ([`ContentSummaryWalk`] with [`needs_count`]).
+///
+/// # Errors
+/// `FileNotFound`, access along the path.
+pub fn get_quota_usage(view: &View<'_>, path: &[u8]) -> Result<QuotaUsage, Refusal> {
+    match quota_record(view, path)? {
+        Some(usage) => Ok(usage),
+        None => {
+            let summary = get_content_summary(view, path)?;
+            Ok(QuotaUsage { usage: summary.totals.usage, quota: summary.quota })
+        }
+    }
+}
+
+/// Whether the use of a path is not kept and must be counted, which may take many slices.
+///
+/// # Errors
+/// As [`get_quota_usage`].
+pub fn needs_count(view: &View<'_>, path: &[u8]) -> Result<bool, Refusal> {
+    Ok(quota_record(view, path)?.is_none())
+}
+
+fn quota_record(view: &View<'_>, path: &[u8]) -> Result<Option<QuotaUsage>, Refusal> {
+    let resolved = view.resolve(path, Walk::ReadLink)?;
+    if view.settings.permissions {
+        view.checker().traverse(&resolved)?;
+    }
+    let Some(inode) = resolved.last() else {
+        return Err(Refusal::not_found(format!("File/Directory does not exist: {}", resolved.path_text())));
+    };
+    if view.state.store.kind(inode) != KindTag::Directory {
+        return Ok(None);
+    }
+    let record = view.state.tree.quota(&view.state.store, inode).filter(|q| q.limits != Quota::default());
+    Ok(record.map(|q| QuotaUsage { usage: q.usage, quota: q.limits }))
+}

@@ -1,0 +1,176 @@
+//! append, recoverLease: a file that exists is opened again, or taken from a writer that is gone.
+
+use super::lease::LeaseTaker;
+use crate::status::{FileStatus, LocatedBlock};
+use crate::{Operation, Turn, View, Write};
+use edit::Record;
+use namespace::Walk;
+use record::{InodeHandle, KindTag};
+use state::RetryPayload;
+use std::borrow::Cow;
+use std::sync::Arc;
+use vocab::storage_policy::LAZY_PERSIST;
+use vocab::{Action, Block, BlockState, Refusal};
+
+/// Opens a closed file for append. Answers its status and, unless a new block was asked for or the last one is full, that block.
+#[derive(Clone, Debug)]
+pub struct Append {
+    /// Path.
+    pub path: Vec<u8>,
+    /// Lease holder.
+    pub client: Arc<str>,
+    /// `CreateFlag.NEW_BLOCK`: leave the last block as it is.
+    pub new_block: bool,
+}
+
+/// What an append answers.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Appended {
+    /// The block to go on with.
+    pub last: Option<LocatedBlock>,
+    /// The file.
+    pub status: FileStatus<'static>,
+}
+
+impl Write for Append {
+    type Prepared = ();
+    type Reply = Appended;
+    const OPERATION: Operation = Operation::Append;
+
+    fn prepare(&self, _view: &View<'_>) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    fn run(&self, turn: &mut Turn<'_>, (): ()) -> Result<Appended, Refusal> {
+        if let Some(RetryPayload::Append(id, block)) = turn.cached().map(|e| e.payload.clone()) {
+            let view = turn.view();
+            let status = view.status_of_id(id)?;
+            let b = block.and_then(|block| view.state.store.find_block(block.id));
+            let last = b.map(|b| view.last_for_append(b, status.length));
+            return Ok(Appended { last, status });
+        }
+        let file = self.check(turn)?;
+        let path = turn.view().state.tree.path_of(&turn.view().state.store, file);
+        let machine = turn.view().client_machine();
+        let rpc = turn.view().caller.rpc_ids;
+        turn.log(Record::Append {
+            path: Cow::Owned(path),
+            client_name: self.client.to_string().into(),
+            client_machine: machine.into(),
+            new_block: self.new_block,
+            rpc,
+        });
+        let view = turn.view();
+        let status = view.own_status(file).into_owned();
+        let store = &view.state.store;
+        let last = store.last_block(file).filter(|b| self.new_block || store.block(*b).state != BlockState::Complete);
+        let last = last.map(|b| {
+            let mut last = view.last_for_append(b, status.length);
+            if self.new_block {
+                last.located.locations.clear();
+            }
+            last
+        });
+        Ok(Appended { last, status })
+    }
+}
+
+impl Append {
+    fn check(&self, turn: &mut Turn<'_>) -> Result<InodeHandle, Refusal> {
+        let view = turn.view();
+        let text = view.path_text(&self.path);
+        view.check_safe_mode(|| format!("Cannot append to file{text}"))?;
+        let resolved = view.resolve(&self.path, Walk::Write)?;
+        if resolved.last().is_some_and(|i| view.state.store.kind(i) == KindTag::Directory) {
+            return Err(Refusal::FileAlreadyExists(
+                format!("Cannot append to directory {text}; already exists as a directory.").into(),
+            ));
+        }
+        view.check_inode(&resolved, Action::WRITE)?;
+        let Some(file) = resolved.last() else {
+            return Err(Refusal::not_found(format!(
+                "Failed to append to non-existent file {} for client {}",
+                resolved.path_text(),
+                view.client_machine()
+            )));
+        };
+        if view.state.tree.storage_policy(&view.state.store, file) == LAZY_PERSIST {
+            return Err(Refusal::Unsupported(
+                format!("Cannot append to lazy persist file {}", resolved.path_text()).into(),
+            ));
+        }
+        let (path, machine) = (resolved.path_text(), view.client_machine());
+        turn.take_lease(LeaseTaker::AppendFile, file, &path, &self.client, &machine, false)?;
+        let view = turn.view();
+        let store = &view.state.store;
+        if let Some(b) = store.last_block(file) {
+            if store.block(b).state == BlockState::Committed {
+                return Err(Refusal::Retriable(
+                    format!(
+                        "append: lastBlock={} of src={path} is COMMITTED but not yet COMPLETE.",
+                        blocks::block_text(&store.block(b).block)
+                    )
+                    .into(),
+                ));
+            }
+            let live = view.state.blocks.count(store, b).live;
+            let enough =
+                live >= u32::from(view.settings.replication_min) || live as usize >= view.state.blocks.live_count();
+            if store.block(b).state == BlockState::Complete && !enough {
+                return Err(Refusal::io(format!(
+                    "append: lastBlock={} of src={path} is not sufficiently replicated yet.",
+                    blocks::block_text(&store.block(b).block)
+                )));
+            }
+            view.verify_reopen_quota(file, &store.block(b).block)?;
+        }
+        Ok(file)
+    }
+}
+
+impl View<'_> {
+    fn last_for_append(&self, b: record::BlockHandle, file_length: u64) -> LocatedBlock {
+        let located = self.state.blocks.locate(&self.state.store, b);
+        LocatedBlock { offset: file_length - located.block.length, located }
+    }
+
+    /// Whether the rest of a last block fits the quotas, now that it may be filled.
+    pub(crate) fn verify_reopen_quota(&self, file: InodeHandle, last: &Block) -> Result<(), Refusal> {
+        let (tree, store) = (&self.state.tree, &self.state.store);
+        let (Some(shape), Some(parent)) = (tree.file_shape(store, file), store.parent(file)) else { return Ok(()) };
+        let open = namespace::quota::FileShape { open: true, ..shape };
+        tree.verify_quota(store, parent, None, &namespace::quota::difference(&open.last(last), &shape.full(last)))
+    }
+}
+
+/// Takes a file from its writer. Answers whether it is closed.
+#[derive(Clone, Debug)]
+pub struct RecoverLease {
+    /// Path.
+    pub path: Vec<u8>,
+    /// Who asks; gets the lease while the recovery runs.
+    pub client: Arc<str>,
+}
+
+impl Write for RecoverLease {
+    type Prepared = ();
+    type Reply = bool;
+    const OPERATION: Operation = Operation::RecoverLease;
+
+    fn prepare(&self, _view: &View<'_>) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    fn run(&self, turn: &mut Turn<'_>, (): ()) -> Result<bool, Refusal> {
+        let view = turn.view();
+        view.check_safe_mode(|| format!("Cannot recover the lease of {}", view.path_text(&self.path)))?;
+        let resolved = view.resolve(&self.path, Walk::Write)?;
+        let file = view.file_of(&resolved)?;
+        if !view.state.is_open(file) {
+            return Ok(true);
+        }
+        view.check_inode(&resolved, Action::WRITE)?;
+        let (path, machine) = (resolved.path_text(), view.client_machine());
+        turn.take_lease(LeaseTaker::RecoverLease, file, &path, &self.client, &machine, true)
+    }
+}

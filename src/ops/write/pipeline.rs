@@ -1,0 +1,212 @@
+//! updateBlockForPipeline, updatePipeline, getAdditionalDatanode: a writer that lost a DataNode goes on with the others.
+
+use super::add_block::show;
+use crate::status::LocatedBlock;
+use crate::{Operation, Turn, View, Write};
+use blocks::{NodeNumber, TargetRequest, block_text};
+use edit::Record;
+use record::{BlockHandle, InodeHandle, StorageNumber};
+use std::borrow::Cow;
+use std::sync::Arc;
+use vocab::{Block, BlockState, InodeId, Refusal};
+
+impl View<'_> {
+    /// The open file that a block under construction belongs to (`FSNamesystem.checkUCBlock`).
+    fn block_in_writing(&self, block: &Block, client: &str) -> Result<(InodeHandle, BlockHandle), Refusal> {
+        self.check_safe_mode(|| {
+            format!("Cannot get a new generation stamp and an access token for block {}", block_text(block))
+        })?;
+        let store = &self.state.store;
+        let Some(b) = store.find_block(block.id).filter(|b| !store.block(*b).deleted) else {
+            return Err(Refusal::io(format!("{} does not exist.", block_text(block))));
+        };
+        let state = store.block(b).state;
+        if state != BlockState::UnderConstruction {
+            return Err(Refusal::io(format!(
+                "Unexpected BlockUCState: {} is {} but not UNDER_CONSTRUCTION",
+                block_text(block),
+                state_name(state)
+            )));
+        }
+        let file = store.block_file(b).filter(|f| self.state.is_open(*f) && self.state.tree.is_attached(store, *f));
+        let Some(file) = file else {
+            return Err(Refusal::io(format!(
+                "The file {} belonged to does not exist or it is not under construction.",
+                block_text(&store.block(b).block)
+            )));
+        };
+        match self.state.tree.construction(file) {
+            Some(c) if *c.client == *client => Ok((file, b)),
+            _ => Err(Refusal::LeaseExpired(
+                format!("Lease mismatch: {} is accessed by a non lease holder {client}", block_text(block)).into(),
+            )),
+        }
+    }
+}
+
+fn state_name(state: BlockState) -> &'static str {
+    match state {
+        BlockState::Complete => "COMPLETE",
+        BlockState::UnderConstruction => "UNDER_CONSTRUCTION",
+        BlockState::UnderRecovery => "UNDER_RECOVERY",
+        BlockState::Committed => "COMMITTED",
+    }
+}
+
+/// A new generation stamp for a block being written. Answers the block with it and its locations.
+#[derive(Clone, Debug)]
+pub struct UpdateBlockForPipeline {
+    /// The block.
+    pub block: Block,
+    /// Lease holder.
+    pub client: Arc<str>,
+}
+
+impl Write for UpdateBlockForPipeline {
+    type Prepared = ();
+    type Reply = LocatedBlock;
+    const OPERATION: Operation = Operation::UpdateBlockForPipeline;
+
+    fn prepare(&self, _view: &View<'_>) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    fn run(&self, turn: &mut Turn<'_>, (): ()) -> Result<LocatedBlock, Refusal> {
+        let (_, b) = turn.view().block_in_writing(&self.block, &self.client)?;
+        let stamp = turn.next_stamp();
+        let view = turn.view();
+        let mut located = view.state.blocks.locate(&view.state.store, b);
+        located.block = Block { stamp, ..self.block };
+        Ok(LocatedBlock { offset: 0, located })
+    }
+}
+
+/// The pipeline of a block changed: a newer stamp, other DataNodes.
+#[derive(Clone, Debug)]
+pub struct UpdatePipeline {
+    /// Lease holder.
+    pub client: Arc<str>,
+    /// The block as it was.
+    pub old: Block,
+    /// The same block with its new stamp and length.
+    pub new: Block,
+    /// The new pipeline: uuids of DataNodes and their storage ids.
+    pub targets: Vec<(Arc<str>, Arc<str>)>,
+}
+
+impl Write for UpdatePipeline {
+    type Prepared = ();
+    type Reply = ();
+    const OPERATION: Operation = Operation::UpdatePipeline;
+
+    fn prepare(&self, _view: &View<'_>) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    fn run(&self, turn: &mut Turn<'_>, (): ()) -> Result<(), Refusal> {
+        if turn.cached().is_some() {
+            return Ok(());
+        }
+        let view = turn.view();
+        view.check_safe_mode(|| "Pipeline not updated".to_owned())?;
+        if self.old.id != self.new.id {
+            return Err(Refusal::io(format!(
+                "{} and {} has different block identifier",
+                block_text(&self.old),
+                block_text(&self.new)
+            )));
+        }
+        let (file, b) = view.block_in_writing(&self.old, &self.client)?;
+        let last = view.state.store.block(b).block;
+        if self.new.stamp <= last.stamp || self.new.length < last.length {
+            let text = if self.new.stamp <= last.stamp {
+                format!(
+                    "Update {} but the new block {} does not have a larger generation stamp than the last block {}",
+                    block_text(&self.old),
+                    block_text(&self.new),
+                    show(Some(&last))
+                )
+            } else {
+                format!(
+                    "Update {} (size={}) to a smaller size block {} (size={})",
+                    block_text(&self.old),
+                    last.length,
+                    block_text(&self.new),
+                    self.new.length
+                )
+            };
+            return Err(Refusal::io(text));
+        }
+        let mut blocks = view.block_list(file);
+        if let Some(last) = blocks.last_mut().filter(|l| l.id == self.new.id) {
+            *last = self.new;
+        }
+        let path = view.state.tree.path_of(&view.state.store, file);
+        let rpc = view.caller.rpc_ids;
+        let found = |(node, storage): &(Arc<str>, Arc<str>)| view.state.blocks.find_storage(node, storage);
+        let targets: Vec<StorageNumber> = self.targets.iter().filter_map(found).collect();
+        turn.log(Record::UpdateBlocks { path: Cow::Owned(path), blocks, rpc });
+        let state = turn.soft();
+        if let Some(b) = state.store.find_block(self.new.id) {
+            state.blocks.begin_construction(&state.store, b, &targets);
+        }
+        Ok(())
+    }
+}
+
+/// More DataNodes for the pipeline of a block. A read: nothing is logged.
+#[derive(Clone, Debug)]
+pub struct GetAdditionalDatanode {
+    /// Path, for messages and old clients.
+    pub path: Vec<u8>,
+    /// File id, 0 from old clients.
+    pub file: InodeId,
+    /// The block.
+    pub block: Block,
+    /// The present pipeline: uuids of DataNodes and their storage ids.
+    pub existing: Vec<(Arc<str>, Arc<str>)>,
+    /// DataNodes that are no targets.
+    pub excluded: Vec<NodeNumber>,
+    /// How many more.
+    pub count: usize,
+    /// Lease holder.
+    pub client: Arc<str>,
+}
+
+impl GetAdditionalDatanode {
+    /// Answers the block with the new targets alone.
+    ///
+    /// # Errors
+    /// Switched off, safe mode, lease.
+    pub fn run(&self, view: &View<'_>) -> Result<LocatedBlock, Refusal> {
+        if !view.settings.replace_datanode {
+            return Err(Refusal::Unsupported(
+                "This feature is disabled.  Please refer to dfs.client.block.write.replace-datanode-on-failure.enable configuration property."
+                    .into(),
+            ));
+        }
+        view.check_safe_mode(|| {
+            format!("Cannot add datanode; src={}, blk={}", view.path_text(&self.path), block_text(&self.block))
+        })?;
+        let resolved = view.resolve_file(&self.path, self.file)?;
+        let file = view.leased_file(&resolved, Some(&self.client), self.file)?;
+        let blocks = &view.state.blocks;
+        let machine = view.state.tree.construction(file).map(|c| c.machine.clone()).unwrap_or_default();
+        let existing: Vec<StorageNumber> =
+            self.existing.iter().filter_map(|(n, s)| blocks.find_storage(n, s)).collect();
+        let shape = view.state.tree.file_shape(&view.state.store, file);
+        let request = TargetRequest {
+            writer: blocks.node_at(&machine),
+            replicas: self.count,
+            block_size: shape.map_or(0, |s| s.block_size),
+            storage_policy: shape.map_or(0, |s| s.storage_policy),
+            existing: &existing,
+            excluded: &self.excluded,
+            ..TargetRequest::default()
+        };
+        let placement = blocks.choose_targets(&request, view.now.monotonic);
+        let located =
+            blocks::Located { block: self.block, locations: placement.targets, corrupt: false, complete: false };
+        Ok(LocatedBlock { offset: u64::MAX, located })
+    }
+}

@@ -1,0 +1,92 @@
+//! setQuota: limits of a directory.
+
+use crate::{Operation, Turn, View, Write};
+use edit::Record;
+use namespace::{Walk, quota::ROOT_NAMESPACE};
+use record::{InodeHandle, KindTag};
+use std::borrow::Cow;
+use vocab::quota::Quota;
+use vocab::{Refusal, StorageKind};
+
+/// "Leave as it is" (`HdfsConstants.QUOTA_DONT_SET`).
+pub const UNCHANGED: i64 = i64::MAX;
+/// "No limit" (`HdfsConstants.QUOTA_RESET`).
+pub const RESET: i64 = -1;
+
+/// Sets quotas: names and space, or the space of one storage kind.
+#[derive(Clone, Debug)]
+pub struct SetQuota {
+    /// Path.
+    pub path: Vec<u8>,
+    /// Names; [`UNCHANGED`] or [`RESET`] too.
+    pub names: i64,
+    /// Bytes; [`UNCHANGED`] or [`RESET`] too.
+    pub space: i64,
+    /// The kind that `space` is for.
+    pub kind: Option<StorageKind>,
+}
+
+impl Write for SetQuota {
+    type Prepared = ();
+    type Reply = ();
+    const OPERATION: Operation = Operation::SetQuota;
+
+    fn prepare(&self, view: &View<'_>) -> Result<(), Refusal> {
+        if view.settings.owner_sets_quota { Ok(()) } else { view.check_superuser() }
+    }
+
+    fn run(&self, turn: &mut Turn<'_>, (): ()) -> Result<(), Refusal> {
+        let view = turn.view();
+        view.check_safe_mode(|| format!("Cannot set quota on {}", view.path_text(&self.path)))?;
+        let resolved = view.resolve(&self.path, Walk::Write)?;
+        if view.settings.permissions && !view.is_superuser() {
+            let above = resolved.path_to(resolved.depth().saturating_sub(1));
+            view.check_owner(&view.state.tree.resolve(&view.state.store, &above)?)?;
+        }
+        let legal = |n: i64| n >= 0 || n == RESET;
+        if !legal(self.names) || !legal(self.space) {
+            let text = format!("Illegal value for nsQuota or ssQuota : {} and {}", self.names, self.space);
+            return Err(Refusal::IllegalArgument(text.into()));
+        }
+        if self.kind.is_some() && (!view.settings.quota_by_kind || self.names != UNCHANGED) {
+            return Err(Refusal::UnsupportedAction(
+                format!(
+                    "Failed to set quota by storage type because eitherdfs.quota.by.storage.type.enabled is set to {} or nsQuota value is illegal {}",
+                    view.settings.quota_by_kind, self.names
+                )
+                .into(),
+            ));
+        }
+        let directory = match resolved.last() {
+            None => return Err(Refusal::not_found(format!("Directory does not exist: {}", resolved.path_text()))),
+            Some(inode) if view.state.store.kind(inode) != KindTag::Directory => {
+                return Err(Refusal::PathIsNotDirectory(resolved.path_text()));
+            }
+            Some(inode) => inode,
+        };
+        if let Some(record) = self.record(&view, directory, resolved.path()) {
+            turn.log(record);
+        }
+        Ok(())
+    }
+}
+
+impl SetQuota {
+    /// The record with the resulting limits; `None` if nothing changes.
+    fn record(&self, view: &View<'_>, directory: InodeHandle, path: Vec<u8>) -> Option<Record<'static>> {
+        let limits = view.state.tree.quota(&view.state.store, directory).map_or(Quota::default(), |q| q.limits);
+        let number = |limit: Option<u64>| limit.map_or(RESET, |n| n as i64);
+        if let Some(kind) = self.kind {
+            let changed = number(limits.by_kind[kind as usize]) != self.space;
+            return changed.then_some(Record::SetQuotaByKind { path: Cow::Owned(path), kind, quota: self.space });
+        }
+        let pick = |new: i64, old: i64| if new == UNCHANGED { old } else { new };
+        let mut names = pick(self.names, number(limits.namespace));
+        if directory == view.state.tree.root() && names == RESET {
+            names = ROOT_NAMESPACE as i64;
+        }
+        let space = pick(self.space, number(limits.space));
+        let changed = names != number(limits.namespace) || space != number(limits.space);
+        changed.then_some(Record::SetQuota { path: Cow::Owned(path), namespace: names, space })
+    }
+}

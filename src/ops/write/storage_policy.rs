@@ -1,0 +1,98 @@
+//! setStoragePolicy, unsetStoragePolicy, getStoragePolicy, getStoragePolicies.
+
+use crate::{Operation, Turn, View, Write};
+use edit::Record;
+use namespace::Walk;
+use record::KindTag;
+use std::borrow::Cow;
+use std::sync::Arc;
+use vocab::storage_policy::{self, HOT, POLICIES, StoragePolicy, UNSPECIFIED};
+use vocab::{Action, Refusal};
+
+/// Sets the storage policy of a path by name, or unsets it.
+#[derive(Clone, Debug)]
+pub struct SetStoragePolicy {
+    /// Path.
+    pub path: Vec<u8>,
+    /// Name; `None` to unset.
+    pub policy: Option<Arc<str>>,
+}
+
+impl Write for SetStoragePolicy {
+    type Prepared = u8;
+    type Reply = ();
+    const OPERATION: Operation = Operation::SetStoragePolicy;
+
+    fn prepare(&self, view: &View<'_>) -> Result<u8, Refusal> {
+        let what = if self.policy.is_some() { "set storage policy" } else { "unset storage policy" };
+        if !view.settings.storage_policies {
+            return Err(Refusal::io(format!("Failed to {what} since dfs.storage.policy.enabled is set to false.")));
+        }
+        let Some(name) = &self.policy else { return Ok(UNSPECIFIED) };
+        let found = storage_policy::by_name(name);
+        let text = || format!("Cannot find a block policy with the name {name}");
+        found.map(|p| p.id).ok_or_else(|| Refusal::HadoopIllegalArgument(text().into()))
+    }
+
+    fn run(&self, turn: &mut Turn<'_>, policy: u8) -> Result<(), Refusal> {
+        let view = turn.view();
+        let verb = if self.policy.is_some() { "set" } else { "unset" };
+        view.check_safe_mode(|| format!("Cannot {verb} storage policy for {}", view.path_text(&self.path)))?;
+        let resolved = view.resolve(&self.path, Walk::Write)?;
+        view.check_inode(&resolved, Action::WRITE)?;
+        let (tree, store) = (&view.state.tree, &view.state.store);
+        let Some(inode) = resolved.last() else {
+            return Err(Refusal::not_found(format!("File/Directory does not exist: {}", resolved.path_text())));
+        };
+        let copied = |id: u8| storage_policy::by_id(id).filter(|p| p.copy_on_create);
+        match store.kind(inode) {
+            KindTag::File => {
+                if let Some(new) = copied(policy) {
+                    let text = format!("Policy {} cannot be set after file creation.", show(new));
+                    return Err(Refusal::HadoopIllegalArgument(text.into()));
+                }
+                if let Some(old) = copied(tree.own_storage_policy(store, inode)) {
+                    let text = format!("Existing policy {} cannot be changed after file creation.", old.name);
+                    return Err(Refusal::HadoopIllegalArgument(text.into()));
+                }
+            }
+            KindTag::Directory => {}
+            _ => return Err(Refusal::not_found(format!("{} is not a file or directory", resolved.path_text()))),
+        }
+        turn.log(Record::SetStoragePolicy { path: Cow::Owned(resolved.path()), policy });
+        Ok(())
+    }
+}
+
+/// A policy as Java prints it.
+fn show(policy: &StoragePolicy) -> String {
+    let list = |kinds: &[vocab::StorageKind]| kinds.iter().map(|k| k.name()).collect::<Vec<_>>().join(", ");
+    format!(
+        "BlockStoragePolicy{{{}:{}, storageTypes=[{}], creationFallbacks=[{}], replicationFallbacks=[{}]}}",
+        policy.name,
+        policy.id,
+        list(policy.kinds),
+        list(policy.creation_fallbacks),
+        list(policy.replication_fallbacks)
+    )
+}
+
+/// getStoragePolicy: the policy in effect.
+///
+/// # Errors
+/// `FileNotFound`, access.
+pub fn get_storage_policy(view: &View<'_>, path: &[u8]) -> Result<&'static StoragePolicy, Refusal> {
+    let resolved = view.resolve(path, Walk::ReadLink)?;
+    view.check_inode(&resolved, Action::READ)?;
+    let Some(inode) = resolved.last() else {
+        return Err(Refusal::not_found(format!("File/Directory does not exist: {}", resolved.path_text())));
+    };
+    let id = view.state.tree.storage_policy(&view.state.store, inode);
+    let found = storage_policy::by_id(if id == UNSPECIFIED { HOT } else { id });
+    found.ok_or_else(|| Refusal::HadoopIllegalArgument(format!("There is no storage policy with id {id}").into()))
+}
+
+/// getStoragePolicies: all of them.
+pub fn get_storage_policies() -> &'static [StoragePolicy] {
+    &POLICIES
+}

@@ -1,0 +1,87 @@
+//! createSymlink. Off unless a setting says otherwise, as in Hadoop.
+
+use super::new_node::CreateModes;
+use crate::checks::invalid_path;
+use crate::{Operation, Turn, View, Write};
+use edit::Record;
+use namespace::Walk;
+use namespace::resolve::is_exactly_reserved;
+use std::borrow::Cow;
+use vocab::limits::PATH_LENGTH_MAX;
+use vocab::path::is_valid_name;
+use vocab::quota::Usage;
+use vocab::{Action, Mode, Refusal};
+
+/// Makes a symbolic link.
+#[derive(Clone, Debug)]
+pub struct CreateSymlink {
+    /// Where it points; any text.
+    pub target: Vec<u8>,
+    /// Path of the link.
+    pub link: Vec<u8>,
+    /// Mode of ancestors that are made.
+    pub modes: CreateModes,
+    /// Whether missing ancestors are made.
+    pub create_parents: bool,
+}
+
+impl Write for CreateSymlink {
+    type Prepared = ();
+    type Reply = ();
+    const OPERATION: Operation = Operation::CreateSymlink;
+
+    fn prepare(&self, view: &View<'_>) -> Result<(), Refusal> {
+        // Symlinks are created for the client's own use of paths; the link itself must be of a sane length.
+        if String::from_utf8_lossy(&self.target).encode_utf16().count() > PATH_LENGTH_MAX {
+            return Err(Refusal::io(format!("Symlink path exceeds {PATH_LENGTH_MAX} character limit")));
+        }
+        if !view.settings.symlinks {
+            return Err(Refusal::Unsupported("Symlinks not supported".into()));
+        }
+        Ok(())
+    }
+
+    fn run(&self, turn: &mut Turn<'_>, (): ()) -> Result<(), Refusal> {
+        if turn.cached().is_some() {
+            return Ok(());
+        }
+        let view = turn.view();
+        let text = view.path_text(&self.link);
+        view.check_safe_mode(|| format!("Cannot create symlink {text}"))?;
+        if !is_valid_name(&self.link) {
+            return Err(invalid_path(&format!("Invalid link name: {text}")));
+        }
+        if self.target.is_empty() || self.target.starts_with(b"/.reserved/") || is_exactly_reserved(&self.target) {
+            return Err(invalid_path(&format!("Invalid target name: {}", view.path_text(&self.target))));
+        }
+        let resolved = view.resolve(&self.link, Walk::WriteLink)?;
+        if !self.create_parents {
+            view.check_parent_directory(&resolved)?;
+        }
+        if resolved.last().is_some() {
+            let text = format!(
+                "failed to create link {} either because the filename is invalid or the file exists",
+                resolved.path_text()
+            );
+            return Err(Refusal::Io(text.into()));
+        }
+        view.check_ancestor(&resolved, Action::WRITE)?;
+        view.check_object_count()?;
+        let parent = turn.make_ancestors(&resolved, self.modes, true)?;
+        let view = turn.view();
+        view.check_new_name(parent, &resolved.path_to(resolved.depth() - 1), resolved.name())?;
+        let one = Usage { namespace: 1, ..Usage::default() };
+        view.state.tree.verify_quota(&view.state.store, parent, None, &one)?;
+        let record = Record::Symlink {
+            inode_id: turn.next_inode_id(),
+            path: Cow::Owned(resolved.path()),
+            target: Cow::Owned(self.target.clone()),
+            mtime: view.now.wall,
+            atime: view.now.wall,
+            permission: view.new_permission(parent, Mode::new(0o777)),
+            rpc: view.caller.rpc_ids,
+        };
+        turn.log(record);
+        Ok(())
+    }
+}
