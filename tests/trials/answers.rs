@@ -3,7 +3,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use regex::Regex;
+use regex::{Captures, Regex};
 
 use super::conversation::Conversation;
 use super::fixture::Fixture;
@@ -27,12 +27,33 @@ pub fn recording() -> bool {
 struct Aliases {
     forth: HashMap<String, String>,
     back: HashMap<String, String>,
+    left: Parts,
+    right: Parts,
+}
+
+/// Parts of answers that are spelt out only once, by their numbers.
+#[derive(Default)]
+struct Parts(HashMap<String, String>);
+
+impl Parts {
+    /// The line with all parts spelt out.
+    fn expand(&mut self, line: &str) -> String {
+        static FIRST: LazyLock<Regex> =
+            LazyLock::new(|| Regex::new(r" =(\d+) (\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\})").expect("a pattern"));
+        static AGAIN: LazyLock<Regex> = LazyLock::new(|| Regex::new(r": =(\d+)\b").expect("a pattern"));
+        for found in FIRST.captures_iter(line) {
+            self.0.insert(found[1].to_owned(), format!(" {}", &found[2]));
+        }
+        let line = FIRST.replace_all(line, " $2");
+        AGAIN.replace_all(&line, |found: &Captures<'_>| self.0.get(&found[1]).cloned().unwrap_or_default()).into_owned()
+    }
 }
 
 impl Aliases {
     /// Whether the lines say the same; names that meet for the first time are paired.
     fn same(&mut self, expected: &str, actual: &str) -> bool {
-        static NAME: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\b[FBG]\d+\b|=\d+").expect("a pattern"));
+        static NAME: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\b[FBG]\d+\b").expect("a pattern"));
+        let (expected, actual) = (&self.left.expand(expected), &self.right.expand(actual));
         if NAME.replace_all(expected, "*") != NAME.replace_all(actual, "*") {
             return false;
         }

@@ -9,15 +9,15 @@ use hadoop_proto::datanode::received_deleted_block_info_proto::BlockStatus;
 use hadoop_proto::hdfs::ExtendedBlockProto;
 use prost_reflect::{DescriptorPool, DynamicMessage, FieldDescriptor, MessageDescriptor, MethodDescriptor, Value};
 use regex::{Captures, Regex};
-use rpc::client::CallOptions;
+use rpc::client::{CallOptions, ClientSettings};
 
-use super::client::{Answer, Client, Refusal};
+use super::client::{Answer, CLIENT_PROTOCOL, Client, Refusal};
 use super::datanode::DataNode;
 
 static SCHEMA: LazyLock<DescriptorPool> =
     LazyLock::new(|| DescriptorPool::decode(hadoop_proto::FILE_DESCRIPTOR_SET).expect("the schema's descriptors"));
 /// Longer texts are cut in the middle.
-const TEXT_CHARS_MAX: usize = 300;
+const TEXT_CHARS_MAX: usize = 600;
 /// Id of nothing.
 const UNKNOWN: u64 = 777_777;
 /// How long a step marked with `+` is repeated.
@@ -77,7 +77,7 @@ impl Names {
 
     /// Number of a part that is shown in full only once, and whether this is that time.
     fn part(&mut self, field: &str, body: &str) -> Option<(usize, bool)> {
-        if !matches!(field, "locs" | "di" | "datanodeInfo" | "blockToken" | "storageReports" | "registration") {
+        if !matches!(field, "locs" | "di" | "datanodeInfo" | "blockToken" | "storageReports") {
             return None;
         }
         if let Some(at) = self.parts.iter().position(|part| part == body) {
@@ -178,7 +178,7 @@ impl Conversation {
         let (descriptor, body) = encode(method, request, raw);
         let (user, options) = options(who);
         let port = self.port;
-        let client = self.clients.entry(user.to_owned()).or_insert_with(|| Client::connect(port, user)).clone();
+        let client = self.clients.entry(user.to_owned()).or_insert_with(|| connect(port, user)).clone();
         let answer = match client.exchange(options, method, &body) {
             Ok(answer) => answer,
             Err(broken) => {
@@ -347,6 +347,15 @@ impl Conversation {
         };
         NUMBER.replace_all(&text, number).into_owned()
     }
+}
+
+/// A client keeps its id when it connects again: that is how a repeated call is known.
+fn connect(port: u16, user: &str) -> Client {
+    let mut settings = ClientSettings::new(CLIENT_PROTOCOL, 1, user);
+    let mut id = [0x2d; 16];
+    id[..user.len()].copy_from_slice(user.as_bytes());
+    settings.client_id = Some(id);
+    Client::with_settings(port, settings)
 }
 
 /// `user#7!1`: call id 7, retry count 1.
