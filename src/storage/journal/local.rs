@@ -34,6 +34,10 @@ pub struct Recovery {
     pub done: Vec<(PathBuf, Recovered)>,
     /// Directories whose edits must not be used, with the reason.
     pub unusable: Vec<(PathBuf, String)>,
+    /// Segments that were copied to where a crash had left less of them: the new files.
+    pub copied: Vec<PathBuf>,
+    /// Directories to which a segment could not be copied: they cannot be started from alone until the next checkpoint.
+    pub behind: Vec<(PathBuf, std::io::Error)>,
 }
 
 /// Why a directory's edits cannot be used.
@@ -83,7 +87,44 @@ pub fn recover(
             return Err(StorageError::Recovery(reason));
         }
     }
+    if !recovery.done.is_empty() {
+        (recovery.copied, recovery.behind) = level(disk, &usable)?;
+    }
     Ok(recovery)
+}
+
+/// Most segments that are copied into one directory; one that lags further has failed long ago and waits for the next checkpoint.
+const LEVEL_SEGMENTS_MAX: usize = 8;
+
+/// A crash may have left more of the last batch in one directory than in another. What goes on from the longest copy would then leave a gap in
+/// the others, and none of them could be started from alone: so they get what they lack.
+fn level(disk: &dyn Disk, currents: &[&Path]) -> Result<(Vec<PathBuf>, Vec<(PathBuf, std::io::Error)>), StorageError> {
+    let (mut copied, mut behind) = (Vec::new(), Vec::new());
+    let all = segments(disk, currents)?;
+    for current in currents {
+        let own = segments(disk, &[current])?;
+        let reached = own.iter().map(|segment| segment.last).max().unwrap_or_default();
+        let lacking: Vec<&Segment> = all.iter().filter(|segment| segment.last > reached).collect();
+        let joins = lacking.first().is_some_and(|segment| segment.first <= reached.next());
+        if !joins || lacking.len() > LEVEL_SEGMENTS_MAX {
+            continue;
+        }
+        let mut copy = || {
+            for segment in &lacking {
+                let target = current.join(names::finalized(segment.first, segment.last));
+                durable::replace(disk, &target, &disk.read(&segment.copies[0].path)?)?;
+                copied.push(target);
+                for shorter in own.iter().filter(|own| own.first == segment.first).flat_map(|own| &own.copies) {
+                    durable::remove_file(disk, &shorter.path)?;
+                }
+            }
+            Ok(())
+        };
+        if let Err(error) = copy() {
+            behind.push((current.to_path_buf(), error));
+        }
+    }
+    Ok((copied, behind))
 }
 
 fn recover_directory(
@@ -100,7 +141,10 @@ fn recover_directory(
     for name in &listed {
         let path = current.join(name);
         match names::kind(name) {
-            Kind::InProgressAside(_) if name.ends_with(".tmp") => disk.remove_file(&path).map_err(io(&path))?,
+            // What was being made when the process ended: never under its own name yet.
+            Kind::InProgressAside(_) | Kind::Other if name.starts_with("edits_") && name.ends_with(".tmp") => {
+                disk.remove_file(&path).map_err(io(&path))?;
+            }
             Kind::InProgress(first) => {
                 let same = |other: &String| matches!(names::kind(other), Kind::Finalized(start, _) if start == first);
                 let finalized = listed.iter().find(|other| same(other));

@@ -193,3 +193,33 @@ fn field_report_t58_an_open_segment_that_never_got_a_record() {
         }
     }
 }
+
+#[test]
+fn one_bad_byte_anywhere_in_an_open_segment_is_refused_or_costs_the_last_record_only() {
+    let base = recipe::read_folder(&golden("smallops/current"));
+    let segment = "edits_0000000000000000001-0000000000000000101";
+    let bytes = &base[segment];
+    let last_record = bytes.len() - 17;
+    for at in 0..bytes.len() {
+        // Another pattern for each place, never 0.
+        let xor = (at * 151 % 255 + 1) as u8;
+        let (os, _, _) = Os::simulated(7);
+        os.disk.create_directories(Path::new("/a/current"), 0o700).unwrap();
+        for (name, content) in &base {
+            let mut content = content.clone();
+            let open = name == segment;
+            if open {
+                content[at] ^= xor;
+            }
+            let name = if open { "edits_inprogress_0000000000000000001" } else { name };
+            let file = os.disk.open(&Path::new("/a/current").join(name), Open::Truncate).unwrap();
+            file.write_all_at(&content, 0).unwrap();
+        }
+        match start(&os, &["a".to_owned()]) {
+            Err(_) => {}
+            Ok(last) => {
+                assert!(at >= last_record && last == Txid(100), "byte {at} xor {xor:#04x}: loaded up to {last}")
+            }
+        }
+    }
+}

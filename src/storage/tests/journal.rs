@@ -307,6 +307,14 @@ fn crash_run(seed: u64, count: usize, call: u64, fault: Fault) -> bool {
             }
         }
         assert!(last >= Txid(next.0 - 1));
+        if fault == Fault::Stop {
+            // No directory was dropped: each alone has it all.
+            for directory in &dirs {
+                let alone = load(&disk, std::slice::from_ref(directory))
+                    .unwrap_or_else(|e| panic!("{context}, {directory:?}: {e}"));
+                assert_eq!(alone, (last, found.clone()), "{context}, {directory:?} alone");
+            }
+        }
         next = last.next();
         // Go on with what was found, then lose the power again without warning.
         let os = on(&disk, &os);
