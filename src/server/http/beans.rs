@@ -186,12 +186,19 @@ impl NameNodeBeans {
         (object(active), object(failed))
     }
 
+    /// Journals with their open segments, named as Hadoop names its classes.
     fn journals(&self) -> Json {
+        let segment = self.shared.engine.journal().segment().0;
         let member = |m: storage::journal::MemberStatus| {
             let text = |b: bool| if b { "true" } else { "false" };
+            let root = &m.label;
+            let stream = match m.dropped {
+                Some(_) => "Failed to write".to_owned(),
+                None => format!("EditLogFileOutputStream({root}/current/edits_inprogress_{segment:019})"),
+            };
             Json::object([
-                ("manager", m.label.as_str().into()),
-                ("stream", m.dropped.as_deref().map_or("open", |_| "Failed to write").into()),
+                ("manager", format!("FileJournalManager(root={root})").into()),
+                ("stream", stream.into()),
                 ("disabled", text(m.dropped.is_some()).into()),
                 ("required", text(m.required).into()),
             ])
@@ -416,4 +423,42 @@ fn node_usage(percents: &[f32]) -> Json {
 /// Threads of this process.
 fn threads() -> usize {
     std::fs::read_dir("/proc/self/task").map_or(0, Iterator::count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::Node as _;
+    use crate::service::table::PortKind;
+    use crate::service::tests::world;
+
+    /// Beans have the classes of Hadoop 3.5.0, and of its attributes those that are real here, in its order.
+    #[tokio::test]
+    async fn attributes_are_hadoops() {
+        let beans = NameNodeBeans {
+            shared: world::start(PortKind::Client).shared,
+            host_and_port: "localhost:8020".to_owned(),
+            version: "3.5.0, r0".to_owned(),
+            compile_info: "test".to_owned(),
+            started_ms: 7,
+            directories: vec![("/name".to_owned(), "IMAGE_AND_EDITS")],
+        };
+        let golden = include_str!("../../../tests/golden/jmx/attributes.tsv");
+        for name in BEANS {
+            let bean = beans.bean(name).unwrap();
+            let rows = golden.lines().map(|line| line.split('\t').collect::<Vec<_>>()).filter(|row| row[0] == name);
+            let rows: Vec<_> = rows.collect();
+            assert_eq!(bean.modeler, rows[0][1]);
+            let mut theirs = rows.iter();
+            for (attribute, _) in &bean.attributes {
+                assert!(theirs.any(|row| row[2] == *attribute), "{name}: {attribute} is unknown or out of order");
+            }
+        }
+        let info = beans.bean(BEANS[2]).unwrap().attributes;
+        let value = |name: &str| info.iter().find(|(n, _)| *n == name).map(|(_, v)| v.clone()).unwrap();
+        assert_eq!(value("PercentUsed"), Json::Float(100.0), "Hadoop calls nothing of nothing all of it");
+        assert_eq!(value("NameDirStatuses"), r#"{"active":{"/name":"IMAGE_AND_EDITS"},"failed":{}}"#.into());
+        assert_eq!(value("ClusterId"), "CID-1".into());
+        assert_eq!(beans.bean(BEANS[1]).unwrap().attributes[0], ("State", "active".into()));
+    }
 }

@@ -196,4 +196,4 @@ fn superuser(shared: &Shared, caller: &Caller, operation: &str) -> Result<(), Re
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

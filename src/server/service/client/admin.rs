@@ -8,6 +8,7 @@ use hadoop_proto::hdfs::{
     SetBalancerBandwidthRequestProto, UpgradeStatusResponseProto,
 };
 use observe::RemoteException;
+use observe::remote_exception::class;
 use vocab::{Caller, Txid};
 
 /// Ends the present log segment; the first transaction of the new one.
@@ -39,6 +40,19 @@ pub(super) fn balancer_bandwidth(request: &Request<'_>) -> Answer {
         turn.soft().blocks.set_balancer_bandwidth(asked.bandwidth as u64);
     });
     let () = decided.answer;
+    Ok(EMPTY)
+}
+
+/// Reads the lists of hosts again, outside the lock, and acts on them.
+pub(super) fn refresh_nodes(request: &Request<'_>) -> Answer {
+    superuser(request.shared, request.caller, "refreshNodes")?;
+    let hosts = request.shared.reload.hosts().map_err(|e| RemoteException::application(class::IO, e))?;
+    let decided = request.shared.engine.turn(request.operation.row().method, request.caller, |turn| {
+        let now = turn.view().now;
+        turn.soft().blocks.refresh_hosts(hosts, now);
+    });
+    let () = decided.answer;
+    request.shared.topology.forget();
     Ok(EMPTY)
 }
 

@@ -5,9 +5,13 @@
 //! Invariants: every method of the protocol ends in a function here or answers as unsupported.
 
 pub(super) mod admin;
+mod attributes;
 mod blocks;
+mod extended;
 mod facts;
 mod namespace;
+mod pipeline;
+mod policy;
 mod read;
 
 use super::{Answer, Shared};
@@ -32,6 +36,21 @@ pub(super) async fn serve(shared: &Shared, operation: Operation, caller: &Caller
         Operation::GetFileLinkInfo => read::file_link_info(&request),
         Operation::GetLocatedFileInfo => read::located_file_info(&request),
         Operation::GetListing => read::listing(&request),
+        Operation::GetBatchedListing => read::batched_listing(&request),
+        Operation::GetBlockLocations => read::block_locations(&request),
+        Operation::GetContentSummary => read::content_summary(&request).await,
+        Operation::GetQuotaUsage => read::quota_usage(&request).await,
+        Operation::ListOpenFiles => read::open_files(&request),
+        Operation::ModifyAclEntries => extended::modify_acl(&request).await,
+        Operation::RemoveAclEntries => extended::remove_acl_entries(&request).await,
+        Operation::RemoveDefaultAcl => extended::remove_default_acl(&request).await,
+        Operation::RemoveAcl => extended::remove_acl(&request).await,
+        Operation::SetAcl => extended::set_acl(&request).await,
+        Operation::GetAclStatus => extended::acl_status(&request),
+        Operation::SetXattr => extended::set_xattr(&request).await,
+        Operation::RemoveXattr => extended::remove_xattr(&request).await,
+        Operation::GetXattrs => extended::xattrs(&request),
+        Operation::ListXattrs => extended::xattr_names(&request),
         Operation::IsFileClosed => read::is_file_closed(&request),
         Operation::GetPreferredBlockSize => read::preferred_block_size(&request),
         Operation::CheckAccess => read::check_access(&request),
@@ -41,6 +60,23 @@ pub(super) async fn serve(shared: &Shared, operation: Operation, caller: &Caller
         Operation::Delete => namespace::delete(&request).await,
         Operation::Rename => namespace::rename(&request).await,
         Operation::Rename2 => namespace::rename2(&request).await,
+        Operation::SetPermission => attributes::set_permission(&request).await,
+        Operation::SetOwner => attributes::set_owner(&request).await,
+        Operation::SetTimes => attributes::set_times(&request).await,
+        Operation::SetReplication => attributes::set_replication(&request).await,
+        Operation::Append => pipeline::append(&request).await,
+        Operation::RecoverLease => pipeline::recover_lease(&request).await,
+        Operation::UpdateBlockForPipeline => pipeline::update_block_for_pipeline(&request).await,
+        Operation::UpdatePipeline => pipeline::update_pipeline(&request).await,
+        Operation::GetAdditionalDatanode => pipeline::additional_datanode(&request),
+        Operation::Concat => namespace::concat(&request).await,
+        Operation::CreateSymlink => namespace::create_symlink(&request).await,
+        Operation::Truncate => pipeline::truncate(&request).await,
+        Operation::SetQuota => policy::set_quota(&request).await,
+        Operation::SetStoragePolicy => policy::set_storage_policy(&request).await,
+        Operation::UnsetStoragePolicy => policy::unset_storage_policy(&request).await,
+        Operation::GetStoragePolicy => policy::storage_policy(&request),
+        Operation::RefreshNodes => admin::refresh_nodes(&request),
         Operation::AddBlock => blocks::add_block(&request).await,
         Operation::Complete => blocks::complete(&request).await,
         Operation::AbandonBlock => blocks::abandon_block(&request).await,
@@ -75,7 +111,6 @@ impl Request<'_> {
 
     /// Runs an operation that may write, and waits at the fence.
     async fn write<W: Write>(&self, operation: W) -> Result<W::Reply, RemoteException> {
-        debug_assert_eq!(W::OPERATION, self.operation);
         Ok(self.shared.engine.write(&operation, self.caller).await?)
     }
 }

@@ -2,19 +2,21 @@
 
 use super::super::convert::nested;
 use super::super::convert::status::put_status;
-use super::super::{Answer, EMPTY, bad_view};
+use super::super::{Answer, EMPTY, bad_view, decode};
 use super::{Request, boolean};
 use bytes::BytesMut;
 use hadoop_proto::hdfs::{
-    CreateFlagProto, CreateRequestProto, DeleteRequestProto, MkdirsRequestProto, Rename2RequestProto,
+    ConcatRequestProto, CreateFlagProto, CreateRequestProto, CreateSymlinkRequestProto, DeleteRequestProto, MkdirsRequestProto, Rename2RequestProto,
     RenameRequestProto,
 };
 use hadoop_proto::view::client as view;
+use ops::write::concat::Concat;
 use ops::write::create::Create;
 use ops::write::delete::Delete;
 use ops::write::mkdirs::Mkdirs;
 use ops::write::new_node::CreateModes;
 use ops::write::rename::{Rename, Rename2};
+use ops::write::symlink::CreateSymlink;
 use vocab::Mode;
 
 fn modes(masked: &view::FsPermission<'_>, unmasked: Option<&view::FsPermission<'_>>) -> CreateModes {
@@ -85,6 +87,25 @@ pub(super) async fn rename2(request: &Request<'_>) -> Answer {
         target: asked.dst.to_str().into_owned().into_bytes(),
         overwrite: asked.overwrite_dest,
         to_trash: asked.move_to_trash.unwrap_or(false),
+    };
+    request.write(operation).await?;
+    Ok(EMPTY)
+}
+
+pub(super) async fn concat(request: &Request<'_>) -> Answer {
+    let asked: ConcatRequestProto = decode(request.body.clone())?;
+    let sources = asked.srcs.into_iter().map(String::into_bytes).collect();
+    request.write(Concat { target: asked.trg.into_bytes(), sources }).await?;
+    Ok(EMPTY)
+}
+
+pub(super) async fn create_symlink(request: &Request<'_>) -> Answer {
+    let asked: CreateSymlinkRequestProto = decode(request.body.clone())?;
+    let operation = CreateSymlink {
+        target: asked.target.into_bytes(),
+        link: asked.link.into_bytes(),
+        modes: CreateModes { masked: Mode::new(asked.dir_perm.perm as u16), unmasked: None },
+        create_parents: asked.create_parent,
     };
     request.write(operation).await?;
     Ok(EMPTY)

@@ -9,10 +9,11 @@ use super::{Request, boolean};
 use bytes::BytesMut;
 use hadoop_proto::hdfs::{
     AppendRequestProto, CreateFlagProto, GetAdditionalDatanodeRequestProto, RecoverLeaseRequestProto,
-    UpdateBlockForPipelineRequestProto, UpdatePipelineRequestProto,
+    TruncateRequestProto, UpdateBlockForPipelineRequestProto, UpdatePipelineRequestProto,
 };
 use ops::write::append::{Append, RecoverLease};
 use ops::write::pipeline::{GetAdditionalDatanode, UpdateBlockForPipeline, UpdatePipeline};
+use ops::write::truncate::Truncate;
 use std::sync::Arc;
 use vocab::InodeId;
 
@@ -79,4 +80,14 @@ pub(super) fn additional_datanode(request: &Request<'_>) -> Answer {
         operation.run(v)
     })?;
     located(request, &block)
+}
+
+pub(super) async fn truncate(request: &Request<'_>) -> Answer {
+    let asked: TruncateRequestProto = decode(request.body.clone())?;
+    let operation = Truncate {
+        path: asked.src.into_bytes(),
+        new_length: asked.new_length as i64,
+        client: asked.client_name.into(),
+    };
+    boolean(request.write(operation).await?)
 }

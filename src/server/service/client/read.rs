@@ -1,22 +1,33 @@
 //! Files and directories as they are: status, listings, access.
 
+use super::super::convert::located::put_blocks;
 use super::super::convert::nested;
 use super::super::convert::status::{Locations, put_status};
-use super::super::{Answer, EMPTY, bad_view, decode, message};
+use super::super::convert::summary as convert;
+use super::super::{Answer, EMPTY, bad_view, decode, message, superuser, unsupported};
 use super::{Request, boolean};
-use blocks::Blocks;
+use ::blocks::Blocks;
 use bytes::BytesMut;
 use hadoop_proto::hdfs::{
-    CheckAccessRequestProto, GetFileInfoRequestProto, GetFileLinkInfoRequestProto, GetLinkTargetRequestProto,
-    GetLinkTargetResponseProto, GetListingRequestProto, GetLocatedFileInfoRequestProto,
-    GetPreferredBlockSizeRequestProto, GetPreferredBlockSizeResponseProto, IsFileClosedRequestProto,
+    CheckAccessRequestProto, GetBatchedListingRequestProto, GetBlockLocationsRequestProto, GetContentSummaryRequestProto,
+    GetContentSummaryResponseProto, GetFileInfoRequestProto, GetFileLinkInfoRequestProto, GetLinkTargetRequestProto,
+    GetLinkTargetResponseProto, GetListingRequestProto, GetLocatedFileInfoRequestProto, GetPreferredBlockSizeRequestProto,
+    GetPreferredBlockSizeResponseProto, GetQuotaUsageRequestProto, GetQuotaUsageResponseProto, IsFileClosedRequestProto,
+    ListOpenFilesRequestProto, ListOpenFilesResponseProto, OpenFilesBatchResponseProto, OpenFilesTypeProto,
 };
 use hadoop_proto::view::client as view;
 use hadoop_proto::wire::Sink;
+use observe::RemoteException;
+use ops::Write as _;
+use ops::read::batched_listing::{BatchedVisitor, get_batched_listing};
+use ops::read::block_locations::get_block_locations;
 use ops::read::file_info;
 use ops::read::listing::{ListingVisitor, get_listing};
+use ops::read::open_files::list_open_files;
+use ops::read::summary::{ContentSummary, ContentSummaryWalk, QuotaUsage, get_quota_usage, needs_count};
 use ops::status::{FileStatus, LocatedBlocks};
-use vocab::Action;
+use ops::write::access_time::TouchAccessTime;
+use vocab::{Action, InodeId, Refusal};
 
 /// Room for a status with names of usual length.
 const STATUS_BYTES: usize = 160;
@@ -114,4 +125,128 @@ pub(super) fn link_target(request: &Request<'_>) -> Answer {
     let asked: GetLinkTargetRequestProto = decode(request.body.clone())?;
     let target = request.read(|v| Ok(file_info::get_link_target(v, asked.path.as_bytes())?.to_vec()))?;
     message(&GetLinkTargetResponseProto { target_path: Some(String::from_utf8_lossy(&target).into_owned()) })
+}
+
+/// Puts the pages of a batched listing into messages of their own.
+struct Batches<'a> {
+    out: &'a mut BytesMut,
+    /// Entries of the directory that is being listed.
+    page: BytesMut,
+    index: usize,
+    blocks: &'a Blocks,
+    pool: &'a str,
+}
+
+impl ListingVisitor for Batches<'_> {
+    fn entry(&mut self, status: &FileStatus<'_>, located: Option<&LocatedBlocks>) {
+        Entries { out: &mut self.page, blocks: self.blocks, pool: self.pool }.entry(status, located);
+    }
+}
+
+impl BatchedVisitor for Batches<'_> {
+    fn begin(&mut self, index: usize) {
+        self.page.clear();
+        self.index = index;
+    }
+    fn end(&mut self, _remaining: usize) {
+        self.page.put_varint_field(2, self.index as u64);
+        self.out.put_bytes_field(1, &self.page);
+    }
+    fn refused(&mut self, index: usize, refusal: Refusal) {
+        let exception = RemoteException::from(refusal);
+        nested(self.out, 1, |out| {
+            out.put_varint_field(2, index as u64);
+            nested(out, 3, |out| {
+                out.put_bytes_field(1, exception.class.as_bytes());
+                out.put_bytes_field(2, exception.message.as_bytes());
+            });
+        });
+    }
+}
+
+pub(super) fn batched_listing(request: &Request<'_>) -> Answer {
+    let asked: GetBatchedListingRequestProto = decode(request.body.clone())?;
+    let paths: Vec<Vec<u8>> = asked.paths.into_iter().map(String::into_bytes).collect();
+    let pool = &request.shared.identity.block_pool;
+    let mut out = BytesMut::with_capacity(64 * STATUS_BYTES);
+    request.read(|v| {
+        let blocks = &v.state.blocks;
+        let mut batches = Batches { out: &mut out, page: BytesMut::new(), index: 0, blocks, pool };
+        let page = get_batched_listing(v, &paths, &asked.start_after, asked.need_location, &mut batches)?;
+        out.put_varint_field(2, page.has_more.into());
+        out.put_bytes_field(3, &page.start_after);
+        Ok(())
+    })?;
+    Ok(out.freeze())
+}
+
+pub(super) fn block_locations(request: &Request<'_>) -> Answer {
+    let asked = view::GetBlockLocationsRequest::parse(&request.body)
+        .map_err(|e| bad_view::<GetBlockLocationsRequestProto>(&request.body, e))?;
+    let (src, pool) = (asked.src.to_str(), &request.shared.identity.block_pool);
+    let mut out = BytesMut::with_capacity(1_024);
+    let touch = request.read(|v| {
+        let found = get_block_locations(v, src.as_bytes(), asked.offset as i64, asked.length as i64)?;
+        nested(&mut out, 1, |out| put_blocks(out, &v.state.blocks, pool, &found.blocks));
+        Ok(found.touch)
+    })?;
+    if let Some(file) = touch {
+        // nobody waits for an access time, and a refusal of it is nobody's concern
+        let name = request.operation.row().method;
+        let touched = request.shared.engine.turn(name, request.caller, |turn| TouchAccessTime { file }.run(turn, ()));
+        drop(touched);
+    }
+    Ok(out.freeze())
+}
+
+/// Inodes counted under one hold of the lock.
+const SUMMARY_SLICE: usize = 2_000;
+
+async fn count(request: &Request<'_>, path: &[u8]) -> Result<ContentSummary, RemoteException> {
+    let mut walk = request.read(|v| ContentSummaryWalk::begin(v, path))?;
+    loop {
+        if let Some(summary) = request.read(|v| walk.step(v, SUMMARY_SLICE))? {
+            return Ok(summary);
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+pub(super) async fn content_summary(request: &Request<'_>) -> Answer {
+    let asked: GetContentSummaryRequestProto = decode(request.body.clone())?;
+    let summary = count(request, asked.path.as_bytes()).await?;
+    message(&GetContentSummaryResponseProto { summary: convert::content_summary(&summary) })
+}
+
+pub(super) async fn quota_usage(request: &Request<'_>) -> Answer {
+    let asked: GetQuotaUsageRequestProto = decode(request.body.clone())?;
+    let path = asked.path.as_bytes();
+    let usage = if request.read(|v| needs_count(v, path))? {
+        let summary = count(request, path).await?;
+        QuotaUsage { usage: summary.totals.usage, quota: summary.quota }
+    } else {
+        request.read(|v| get_quota_usage(v, path))?
+    };
+    message(&GetQuotaUsageResponseProto { usage: convert::quota_usage(&usage) })
+}
+
+pub(super) fn open_files(request: &Request<'_>) -> Answer {
+    let asked: ListOpenFilesRequestProto = decode(request.body.clone())?;
+    let path = asked.path().as_bytes();
+    if !asked.types.iter().all(|t| *t == OpenFilesTypeProto::AllOpenFiles as i32) {
+        return Err(unsupported("listOpenFiles BLOCKING_DECOMMISSION"));
+    }
+    superuser(request.shared, request.caller, "listOpenFiles")?;
+    let found = request.read(|v| list_open_files(v, InodeId(asked.id), path))?;
+    let entry = |f: ops::read::open_files::OpenFile| OpenFilesBatchResponseProto {
+        id: f.id.0,
+        path: String::from_utf8_lossy(&f.path).into_owned(),
+        client_name: f.client.to_string(),
+        client_machine: f.machine.to_string(),
+    };
+    message(&ListOpenFilesResponseProto {
+        entries: found.entries.into_iter().map(entry).collect(),
+        has_more: found.has_more,
+        types: asked.types,
+    })
 }

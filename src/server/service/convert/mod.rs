@@ -4,10 +4,12 @@
 //! Never: looks anything up; decides what is answered.
 //! Invariants: fields come in the order of their numbers, as Java writes them; hot messages are written without building a value first.
 
+pub mod attributes;
 pub mod datanode;
 pub mod kinds;
 pub mod located;
 pub mod status;
+pub mod summary;
 
 use bytes::{BufMut, BytesMut};
 use hadoop_proto::wire::{Sink, WireType, varint_length};

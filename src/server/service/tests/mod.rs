@@ -1,6 +1,6 @@
 //! The protocols over real sockets against a name node in this process.
 
-mod world;
+pub(crate) mod world;
 
 use super::table::PortKind;
 
@@ -34,13 +34,13 @@ fn create(path: &str) -> CreateRequestProto {
 
 async fn info(peer: &Peer, path: &str) -> Option<HdfsFileStatusProto> {
     let response: GetFileInfoResponseProto =
-        peer.call("getFileInfo", &GetFileInfoRequestProto { src: path.into() }).await;
+        peer.exact("getFileInfo", &GetFileInfoRequestProto { src: path.into() }).await;
     response.fs
 }
 
 async fn list(peer: &Peer, path: &str, need_location: bool) -> Option<DirectoryListingProto> {
     let request = GetListingRequestProto { src: path.into(), start_after: bytes(""), need_location };
-    peer.call::<GetListingResponseProto>("getListing", &request).await.dir_list
+    peer.exact::<GetListingResponseProto>("getListing", &request).await.dir_list
 }
 
 fn registration(uuid: &str) -> DatanodeRegistrationProto {
@@ -135,11 +135,11 @@ async fn a_file_from_create_to_close() {
     let world = start(PortKind::Client);
     let client = world.connect(CLIENT, "hdfs").await;
     let (node, registered) = datanode(&world).await;
-    let created: CreateResponseProto = client.call("create", &create("/f")).await;
+    let created: CreateResponseProto = client.exact("create", &create("/f")).await;
     let id = created.fs.unwrap().file_id.unwrap();
     let request =
         AddBlockRequestProto { src: "/f".into(), client_name: "c1".into(), file_id: Some(id), ..Default::default() };
-    let added: AddBlockResponseProto = client.call("addBlock", &request).await;
+    let added: AddBlockResponseProto = client.exact("addBlock", &request).await;
     let block = added.block.b.clone();
     assert_eq!((block.pool_id.as_str(), block.block_id, block.generation_stamp), (POOL, 1_073_741_825, 1_001));
     assert_eq!(added.block.storage_i_ds, ["DS-1"]);

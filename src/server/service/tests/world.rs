@@ -9,7 +9,7 @@ use engine::{Checkpoints, Engine, HaState};
 use hadoop_proto::Message;
 use os::sim::SimClock;
 use os::{Disk, Os};
-use rpc::client::{CallError, Client, ClientSettings};
+use rpc::client::{CallError, CallOptions, Client, ClientSettings};
 use rpc::{Listener, RemoteException, Server};
 use security::Users;
 use security::groups::{GroupSettings, Groups, Provider};
@@ -149,6 +149,14 @@ impl Peer {
             Ok(response) => response,
             Err(error) => panic!("{method}: {error:?}"),
         }
+    }
+    /// A call that is answered; whose answer, read and written again by the schema's own types, must be the same bytes.
+    pub async fn exact<R: Message + Default>(&self, method: &str, request: &impl Message) -> R {
+        let answer = self.0.call_with(CallOptions::default(), method, &request.encode_to_vec()).await;
+        let body = answer.unwrap_or_else(|error| panic!("{method}: {error:?}")).body;
+        let response = R::decode(body.clone()).unwrap();
+        assert_eq!(response.encode_to_vec(), body, "{method}: {response:?}");
+        response
     }
     /// A call that is refused.
     pub async fn refused(&self, method: &str, request: &impl Message) -> RemoteException {

@@ -1,0 +1,43 @@
+//! Quotas and storage policies.
+
+use super::super::convert::kinds;
+use super::super::{Answer, EMPTY, decode, message};
+use super::Request;
+use hadoop_proto::hdfs::{
+    GetStoragePolicyRequestProto, GetStoragePolicyResponseProto, SetQuotaRequestProto, SetStoragePolicyRequestProto,
+    UnsetStoragePolicyRequestProto,
+};
+use ops::write::quota::SetQuota;
+use ops::write::storage_policy::{SetStoragePolicy, get_storage_policy};
+
+pub(super) async fn set_quota(request: &Request<'_>) -> Answer {
+    let asked: SetQuotaRequestProto = decode(request.body.clone())?;
+    let kind = asked.storage_type.is_some().then(|| kinds::kind_from_wire(asked.storage_type()));
+    let operation = SetQuota {
+        path: asked.path.into_bytes(),
+        names: asked.namespace_quota as i64,
+        space: asked.storagespace_quota as i64,
+        kind,
+    };
+    request.write(operation).await?;
+    Ok(EMPTY)
+}
+
+pub(super) async fn set_storage_policy(request: &Request<'_>) -> Answer {
+    let asked: SetStoragePolicyRequestProto = decode(request.body.clone())?;
+    let operation = SetStoragePolicy { path: asked.src.into_bytes(), policy: Some(asked.policy_name.into()) };
+    request.write(operation).await?;
+    Ok(EMPTY)
+}
+
+pub(super) async fn unset_storage_policy(request: &Request<'_>) -> Answer {
+    let asked: UnsetStoragePolicyRequestProto = decode(request.body.clone())?;
+    request.write(SetStoragePolicy { path: asked.src.into_bytes(), policy: None }).await?;
+    Ok(EMPTY)
+}
+
+pub(super) fn storage_policy(request: &Request<'_>) -> Answer {
+    let asked: GetStoragePolicyRequestProto = decode(request.body.clone())?;
+    let policy = request.read(|v| get_storage_policy(v, asked.path.as_bytes()))?;
+    message(&GetStoragePolicyResponseProto { storage_policy: kinds::policy(policy) })
+}
