@@ -4,6 +4,7 @@
 //! Never: locks, syncs, reads a clock or a file; changes durable state except through `Turn::log`.
 //! Invariants: a refusal leaves state and journal unchanged unless the operation's documentation says otherwise.
 
+pub mod admin;
 pub mod checks;
 pub mod context;
 pub mod datanode;

@@ -1,8 +1,10 @@
 //! Operations end to end on a state in memory, with scripted DataNodes. Every record that an operation logs is at once fitted and applied to a
 //! second state as a restart would; `check` compares the digests: live state equals replayed state after every prefix of the log.
 
+mod attributes;
 mod files;
 mod namespace;
+mod writers;
 
 use crate::{Log, Settings, Turn, View, Write};
 use blocks::*;

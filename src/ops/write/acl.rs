@@ -282,7 +282,7 @@ mod tests {
                 "mask" => AclKind::Mask,
                 _ => AclKind::Other,
             };
-            let bits = parts.get(2).map_or(0, |p| (0u8..8).find(|b| Action(*b).symbol() == *p).unwrap());
+            let bits = (0u8..8).find(|b| Some(&Action(*b).symbol()) == parts.get(2)).unwrap_or(0);
             let name = Some(parts[1]).filter(|n| !n.is_empty()).map(Into::into);
             AclEntry { scope, kind, name, permission: Action(bits) }
         };

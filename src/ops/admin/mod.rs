@@ -1,0 +1,9 @@
+//! Purpose: operations for administrators and the periodic work on leases.
+//! Called by: server, engine (ticks).
+//! Calls: state, blocks, vocab.
+//! Never: writes files; that is the engine's and the storage's part of an administrator's call.
+//! Invariants: what needs a superuser says so before anything else.
+
+pub mod datanode_report;
+pub mod lease_check;
+pub mod safe_mode;
