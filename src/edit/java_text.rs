@@ -88,6 +88,7 @@ mod tests {
         put("a\u{1F600}é\0".as_bytes(), &mut out);
         assert_eq!(out, [b'a', 0xed, 0xa0, 0xbd, 0xed, 0xb8, 0x80, 0xc3, 0xa9, 0]);
         assert_eq!(to_utf8(&out).unwrap(), "a\u{1F600}é\0");
+        assert_eq!(to_utf8("\u{1F600}".as_bytes()).unwrap(), "\u{1F600}", "one group of four is read too");
     }
 
     #[test]

@@ -54,8 +54,11 @@ pub enum Kind {
 
 /// Tells what a file name means.
 pub fn kind(name: &str) -> Kind {
-    let txid =
-        |digits: &str| digits.bytes().all(|b| b.is_ascii_digit()).then(|| digits.parse().ok().map(Txid)).flatten();
+    // As in Java a transaction id has 63 bits, so that the one after it exists too.
+    let txid = |digits: &str| {
+        let number = digits.bytes().all(|b| b.is_ascii_digit()).then(|| digits.parse::<i64>().ok()).flatten()?;
+        Some(Txid(number as u64))
+    };
     if let Some(rest) = name.strip_prefix("edits_inprogress_") {
         let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
         return match txid(&rest[..digits]) {
@@ -103,5 +106,6 @@ mod tests {
             assert_eq!(kind(other), Kind::Other, "{other}");
         }
         assert_eq!(kind("edits_99999999999999999999-1"), Kind::Other);
+        assert_eq!(kind("edits_1-9223372036854775808"), Kind::Other);
     }
 }
