@@ -193,7 +193,8 @@ impl Load<'_> {
             .directories
             .list
             .retain(|directory| saved.failed.iter().all(|failed| failed.current != directory.current()));
-        loaded.directories.write_seen_txid(os, loaded.last.next())?;
+        // what is durable, not what comes next: a crash before the next segment begins must not look like a lost one
+        loaded.directories.write_seen_txid(os, loaded.last)?;
         // VERSION last: a directory counts as formatted only when it is whole
         loaded.directories.write_version(os, &loaded.info)?;
         loaded.directories.list.iter_mut().for_each(|directory| directory.formatted = true);
