@@ -1,14 +1,21 @@
 //! What administrators ask: log and images, safe mode, DataNodes.
 
+use super::super::convert::datanode::{put_info, put_storage_report};
+use super::super::convert::nested;
 use super::super::{Answer, EMPTY, Shared, decode, message, superuser, unsupported};
-use super::Request;
+use super::{Request, boolean};
+use ::blocks::ReportKind;
+use bytes::BytesMut;
 use hadoop_proto::hdfs::{
+    DatanodeReportTypeProto, GetDatanodeReportRequestProto, GetDatanodeStorageReportRequestProto,
     GetSlowDatanodeReportResponseProto, RollEditsResponseProto, RollingUpgradeActionProto, RollingUpgradeRequestProto,
-    RollingUpgradeResponseProto, SaveNamespaceRequestProto, SaveNamespaceResponseProto,
-    SetBalancerBandwidthRequestProto, UpgradeStatusResponseProto,
+    RollingUpgradeResponseProto, SafeModeActionProto, SaveNamespaceRequestProto, SaveNamespaceResponseProto,
+    SetBalancerBandwidthRequestProto, SetSafeModeRequestProto, UpgradeStatusResponseProto,
 };
 use observe::RemoteException;
 use observe::remote_exception::class;
+use ops::admin::datanode_report::{get_datanode_report, get_datanode_storage_report};
+use ops::admin::safe_mode::{SafeModeAction, SetSafeMode};
 use vocab::{Caller, Txid};
 
 /// Ends the present log segment; the first transaction of the new one.
@@ -41,6 +48,59 @@ pub(super) fn balancer_bandwidth(request: &Request<'_>) -> Answer {
     });
     let () = decided.answer;
     Ok(EMPTY)
+}
+
+pub(super) async fn safe_mode(request: &Request<'_>) -> Answer {
+    let asked: SetSafeModeRequestProto = decode(request.body.clone())?;
+    let action = match asked.action() {
+        SafeModeActionProto::SafemodeGet => SafeModeAction::Get,
+        SafeModeActionProto::SafemodeEnter => SafeModeAction::Enter,
+        SafeModeActionProto::SafemodeLeave => SafeModeAction::Leave,
+        SafeModeActionProto::SafemodeForceExit => SafeModeAction::ForceExit,
+    };
+    if action != SafeModeAction::Get {
+        let name = asked.action().as_str_name().to_lowercase();
+        superuser(request.shared, request.caller, &name)?;
+        tracing::info!(user = %request.caller.user, action = name, "safe mode");
+    }
+    boolean(request.write(SetSafeMode { action }).await?)
+}
+
+fn report_kind(kind: DatanodeReportTypeProto) -> ReportKind {
+    match kind {
+        DatanodeReportTypeProto::All => ReportKind::All,
+        DatanodeReportTypeProto::Live => ReportKind::Live,
+        DatanodeReportTypeProto::Dead => ReportKind::Dead,
+        DatanodeReportTypeProto::Decommissioning => ReportKind::Decommissioning,
+        DatanodeReportTypeProto::EnteringMaintenance => ReportKind::EnteringMaintenance,
+        DatanodeReportTypeProto::InMaintenance => ReportKind::InMaintenance,
+    }
+}
+
+pub(super) fn datanode_report(request: &Request<'_>) -> Answer {
+    let asked: GetDatanodeReportRequestProto = decode(request.body.clone())?;
+    superuser(request.shared, request.caller, "datanodeReport")?;
+    let mut out = BytesMut::new();
+    request.read(|v| {
+        for node in get_datanode_report(v, report_kind(asked.r#type()))? {
+            nested(&mut out, 1, |out| put_info(out, &v.state.blocks, node));
+        }
+        Ok(())
+    })?;
+    Ok(out.freeze())
+}
+
+pub(super) fn datanode_storage_report(request: &Request<'_>) -> Answer {
+    let asked: GetDatanodeStorageReportRequestProto = decode(request.body.clone())?;
+    superuser(request.shared, request.caller, "getDatanodeStorageReport")?;
+    let mut out = BytesMut::new();
+    request.read(|v| {
+        for (node, volumes) in get_datanode_storage_report(v, report_kind(asked.r#type()))? {
+            nested(&mut out, 1, |out| put_storage_report(out, &v.state.blocks, node, &volumes));
+        }
+        Ok(())
+    })?;
+    Ok(out.freeze())
 }
 
 /// Reads the lists of hosts again, outside the lock, and acts on them.

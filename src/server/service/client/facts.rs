@@ -3,80 +3,77 @@
 use super::super::convert::kinds;
 use super::super::{Answer, EMPTY, ha, message, unsupported};
 use super::Request;
-use blocks::Stats;
 use hadoop_proto::hdfs::{
     FsServerDefaultsProto, GetCurrentEditLogTxidResponseProto, GetFsEcBlockGroupStatsResponseProto,
     GetFsReplicatedBlockStatsResponseProto, GetFsStatsResponseProto, GetServerDefaultsResponseProto,
     GetStoragePoliciesResponseProto, HaServiceStateResponseProto,
 };
-use observe::RemoteException;
-use vocab::storage_policy::{HOT, POLICIES};
+use ops::read::defaults::get_server_defaults;
+use ops::read::statistics::{get_block_group_stats, get_fs_stats, get_replicated_block_stats};
+use ops::write::storage_policy::get_storage_policies;
 
 pub(super) fn server_defaults(request: &Request<'_>) -> Answer {
-    let server_defaults = request.read(|view| {
-        let s = view.settings;
-        Ok(FsServerDefaultsProto {
-            block_size: s.block_size,
-            bytes_per_checksum: s.bytes_per_checksum,
-            write_packet_size: s.write_packet_size,
-            replication: s.replication.into(),
-            file_buffer_size: s.file_buffer_size,
-            encrypt_data_transfer: Some(s.encrypt_data_transfer),
-            trash_interval: Some(s.trash_interval),
-            checksum_type: Some(s.checksum_type.into()),
-            key_provider_uri: Some(s.key_provider.as_deref().unwrap_or("").to_owned()),
-            policy_id: Some(HOT.into()),
-            snapshot_trash_root_enabled: Some(s.snapshot_trash_root),
-        })
-    })?;
+    let s = request.read(|view| Ok(get_server_defaults(view)))?;
+    let server_defaults = FsServerDefaultsProto {
+        block_size: s.block_size,
+        bytes_per_checksum: s.bytes_per_checksum,
+        write_packet_size: s.write_packet_size,
+        replication: s.replication.into(),
+        file_buffer_size: s.file_buffer_size,
+        encrypt_data_transfer: Some(s.encrypt_data_transfer),
+        trash_interval: Some(s.trash_interval),
+        checksum_type: Some(s.checksum_type.into()),
+        key_provider_uri: Some(s.key_provider.as_deref().unwrap_or("").to_owned()),
+        policy_id: Some(s.storage_policy.into()),
+        snapshot_trash_root_enabled: Some(s.snapshot_trash_root),
+    };
     message(&GetServerDefaultsResponseProto { server_defaults })
 }
 
 pub(super) fn storage_policies(request: &Request<'_>) -> Answer {
     request.read(|_| Ok(()))?;
-    message(&GetStoragePoliciesResponseProto { policies: POLICIES.iter().map(kinds::policy).collect() })
-}
-
-fn stats(request: &Request<'_>) -> Result<Stats, RemoteException> {
-    request.read(|view| Ok(view.state.blocks.stats(&view.state.store, view.now.monotonic)))
+    message(&GetStoragePoliciesResponseProto { policies: get_storage_policies().iter().map(kinds::policy).collect() })
 }
 
 pub(super) fn fs_stats(request: &Request<'_>) -> Answer {
-    let stats = stats(request)?;
+    let stats = request.read(|view| Ok(get_fs_stats(view)))?;
     message(&GetFsStatsResponseProto {
         capacity: stats.capacity,
         used: stats.used,
         remaining: stats.remaining,
-        under_replicated: stats.low_redundancy as u64,
-        corrupt_blocks: stats.corrupt as u64,
-        missing_blocks: stats.missing as u64,
-        missing_repl_one_blocks: Some(stats.missing_single as u64),
-        blocks_in_future: Some(stats.bytes_in_future),
-        pending_deletion_blocks: Some(stats.pending_deletions as u64),
+        under_replicated: stats.low_redundancy,
+        corrupt_blocks: stats.corrupt_blocks,
+        missing_blocks: stats.missing_blocks,
+        missing_repl_one_blocks: Some(stats.missing_single),
+        blocks_in_future: Some(stats.blocks_in_future),
+        pending_deletion_blocks: Some(stats.pending_deletions),
     })
 }
 
 pub(super) fn replicated_stats(request: &Request<'_>) -> Answer {
-    let stats = stats(request)?;
+    let stats = request.read(|view| Ok(get_replicated_block_stats(view)))?;
     message(&GetFsReplicatedBlockStatsResponseProto {
-        low_redundancy: stats.low_redundancy as u64,
-        corrupt_blocks: stats.corrupt as u64,
-        missing_blocks: stats.missing as u64,
-        missing_repl_one_blocks: stats.missing_single as u64,
+        low_redundancy: stats.low_redundancy,
+        corrupt_blocks: stats.corrupt,
+        missing_blocks: stats.missing,
+        missing_repl_one_blocks: stats.missing_single,
         blocks_in_future: stats.bytes_in_future,
-        pending_deletion_blocks: stats.pending_deletions as u64,
-        highest_prio_low_redundancy_blocks: Some(stats.highest_priority as u64),
-        badly_distributed_blocks: Some(stats.badly_distributed as u64),
+        pending_deletion_blocks: stats.pending_deletions,
+        highest_prio_low_redundancy_blocks: Some(stats.highest_priority),
+        badly_distributed_blocks: Some(stats.badly_distributed),
     })
 }
 
-/// There are no striped files.
 pub(super) fn striped_stats(request: &Request<'_>) -> Answer {
-    request.read(|_| Ok(()))?;
+    let stats = request.read(|view| Ok(get_block_group_stats(view)))?;
     message(&GetFsEcBlockGroupStatsResponseProto {
-        highest_prio_low_redundancy_blocks: Some(0),
-        badly_distributed_blocks: Some(0),
-        ..Default::default()
+        low_redundancy: stats.low_redundancy,
+        corrupt_blocks: stats.corrupt,
+        missing_blocks: stats.missing,
+        blocks_in_future: stats.bytes_in_future,
+        pending_deletion_blocks: stats.pending_deletions,
+        highest_prio_low_redundancy_blocks: Some(stats.highest_priority),
+        badly_distributed_blocks: Some(stats.badly_distributed),
     })
 }
 
@@ -101,4 +98,10 @@ pub(super) fn delegation_token(request: &Request<'_>) -> Answer {
 pub(super) fn current_txid(request: &Request<'_>) -> Answer {
     request.read(|_| Ok(()))?;
     message(&GetCurrentEditLogTxidResponseProto { txid: request.shared.engine.journal().last_assigned().0 as i64 })
+}
+
+/// Answered by the active alone: its answer carries the last transaction where replies do.
+pub(super) fn msync(request: &Request<'_>) -> Answer {
+    request.read(|_| Ok(()))?;
+    Ok(EMPTY)
 }

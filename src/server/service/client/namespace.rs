@@ -6,8 +6,8 @@ use super::super::{Answer, EMPTY, bad_view, decode};
 use super::{Request, boolean};
 use bytes::BytesMut;
 use hadoop_proto::hdfs::{
-    ConcatRequestProto, CreateFlagProto, CreateRequestProto, CreateSymlinkRequestProto, DeleteRequestProto, MkdirsRequestProto, Rename2RequestProto,
-    RenameRequestProto,
+    ConcatRequestProto, CreateFlagProto, CreateRequestProto, CreateSymlinkRequestProto, DeleteRequestProto,
+    MkdirsRequestProto, Rename2RequestProto, RenameRequestProto,
 };
 use hadoop_proto::view::client as view;
 use ops::write::concat::Concat;

@@ -9,11 +9,12 @@ use super::{Request, boolean};
 use ::blocks::Blocks;
 use bytes::BytesMut;
 use hadoop_proto::hdfs::{
-    CheckAccessRequestProto, GetBatchedListingRequestProto, GetBlockLocationsRequestProto, GetContentSummaryRequestProto,
-    GetContentSummaryResponseProto, GetFileInfoRequestProto, GetFileLinkInfoRequestProto, GetLinkTargetRequestProto,
-    GetLinkTargetResponseProto, GetListingRequestProto, GetLocatedFileInfoRequestProto, GetPreferredBlockSizeRequestProto,
-    GetPreferredBlockSizeResponseProto, GetQuotaUsageRequestProto, GetQuotaUsageResponseProto, IsFileClosedRequestProto,
-    ListOpenFilesRequestProto, ListOpenFilesResponseProto, OpenFilesBatchResponseProto, OpenFilesTypeProto,
+    CheckAccessRequestProto, GetBatchedListingRequestProto, GetBlockLocationsRequestProto,
+    GetContentSummaryRequestProto, GetContentSummaryResponseProto, GetFileInfoRequestProto,
+    GetFileLinkInfoRequestProto, GetLinkTargetRequestProto, GetLinkTargetResponseProto, GetListingRequestProto,
+    GetLocatedFileInfoRequestProto, GetPreferredBlockSizeRequestProto, GetPreferredBlockSizeResponseProto,
+    GetQuotaUsageRequestProto, GetQuotaUsageResponseProto, IsFileClosedRequestProto, ListOpenFilesRequestProto,
+    ListOpenFilesResponseProto, OpenFilesBatchResponseProto, OpenFilesTypeProto,
 };
 use hadoop_proto::view::client as view;
 use hadoop_proto::wire::Sink;

@@ -3,8 +3,8 @@
 use super::kinds::{kind_from_wire, kind_to_wire};
 use super::{located, nested};
 use blocks::{
-    AdminState, Blocks, Command, DatanodeId, Heartbeat, IncrementalKind, Node, Registration, Reported, StorageInfo,
-    Target, VolumeFailures, VolumeId, VolumeReport, VolumeState,
+    Blocks, Command, DatanodeId, Heartbeat, IncrementalKind, Node, Registration, Reported, StorageInfo, Target, Volume,
+    VolumeFailures, VolumeId, VolumeReport, VolumeState,
 };
 use bytes::BytesMut;
 use hadoop_proto::datanode::{
@@ -239,9 +239,9 @@ fn put_id(out: &mut BytesMut, id: &DatanodeId) {
 }
 
 /// Writes the content of a `DatanodeStorageReportProto`: the node and the figures of its volumes.
-pub fn put_storage_report(out: &mut BytesMut, blocks: &Blocks, node: &Node) {
+pub fn put_storage_report(out: &mut BytesMut, blocks: &Blocks, node: &Node, volumes: &[&Volume]) {
     nested(out, 1, |out| put_info(out, blocks, node));
-    for v in blocks.volumes_of(node) {
+    for v in volumes {
         nested(out, 2, |out| {
             out.put_bytes_field(1, v.id.as_bytes());
             out.put_varint_field(3, v.capacity);
@@ -257,11 +257,6 @@ pub fn put_storage_report(out: &mut BytesMut, blocks: &Blocks, node: &Node) {
             out.put_bytes_field(9, v.mount.as_deref().unwrap_or("").as_bytes());
         });
     }
-}
-
-/// The state of administration for the wire; the numbers are the same.
-pub fn admin_state(state: AdminState) -> i32 {
-    state as i32
 }
 
 fn of(cmd_type: Type) -> DatanodeCommandProto {

@@ -155,7 +155,7 @@ impl Peer {
         let answer = self.0.call_with(CallOptions::default(), method, &request.encode_to_vec()).await;
         let body = answer.unwrap_or_else(|error| panic!("{method}: {error:?}")).body;
         let response = R::decode(body.clone()).unwrap();
-        assert_eq!(response.encode_to_vec(), body, "{method}: {response:?}");
+        assert_eq!(response.encode_to_vec(), body, "{method}");
         response
     }
     /// A call that is refused.
