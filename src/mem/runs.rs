@@ -16,6 +16,8 @@ const LEAF_MIN: usize = 96;
 #[derive(Clone, Debug)]
 struct Leaf {
     first: i64,
+    /// The highest id, so that ids in order are appended without a walk.
+    last: i64,
     count: u16,
     /// Differences of each id but the first from the one before it.
     deltas: Vec<u8>,
@@ -28,7 +30,7 @@ impl Leaf {
             varint::put(&mut deltas, pair[1].wrapping_sub(pair[0]) as u64);
         }
         deltas.shrink_to_fit();
-        Leaf { first: ids[0], count: ids.len() as u16, deltas }
+        Leaf { first: ids[0], last: ids[ids.len() - 1], count: ids.len() as u16, deltas }
     }
 
     fn iter(&self) -> LeafIter<'_> {
@@ -64,6 +66,15 @@ impl Leaf {
     }
 
     fn insert(&mut self, id: i64) -> bool {
+        if id > self.last {
+            if self.deltas.capacity() - self.deltas.len() < 10 {
+                self.deltas.reserve_exact(40);
+            }
+            varint::put(&mut self.deltas, id.wrapping_sub(self.last) as u64);
+            self.last = id;
+            self.count += 1;
+            return true;
+        }
         let seek = self.seek(id);
         if seek.nth < self.count && seek.value == id {
             return false;
@@ -71,8 +82,6 @@ impl Leaf {
         if seek.nth == 0 {
             self.splice(0..0, &[self.first.wrapping_sub(id) as u64]);
             self.first = id;
-        } else if seek.nth == self.count {
-            self.splice(seek.delta, &[id.wrapping_sub(seek.before) as u64]);
         } else {
             self.splice(seek.delta, &[id.wrapping_sub(seek.before) as u64, seek.value.wrapping_sub(id) as u64]);
         }
@@ -94,6 +103,7 @@ impl Leaf {
             self.splice(0..at, &[]);
         } else if last {
             self.splice(seek.delta, &[]);
+            self.last = seek.before;
         } else {
             let joined = (seek.value.wrapping_sub(seek.before) as u64).wrapping_add(next);
             self.splice(seek.delta.start..at, &[joined]);
@@ -275,7 +285,7 @@ impl RunBuilder {
                 self.run.insert(id);
                 return;
             }
-            None if self.run.leaves.last().is_some_and(|l| l.iter().last().is_some_and(|last| last >= id)) => {
+            None if self.run.leaves.last().is_some_and(|l| l.last >= id) => {
                 self.run.insert(id);
                 return;
             }
@@ -310,6 +320,7 @@ mod tests {
         assert_eq!(ids.len(), run.len());
         assert!(ids.windows(2).all(|w| w[0] < w[1]));
         assert!(run.leaves.iter().all(|l| l.count > 0 && usize::from(l.count) <= LEAF_MAX));
+        assert!(run.leaves.iter().all(|l| l.iter().last() == Some(l.last)));
     }
 
     #[derive(Clone, Debug)]

@@ -114,6 +114,23 @@ impl Blocks {
         if self.overtaken(report) {
             return false;
         }
+        // what the report itself brings is in `seen`
+        let volume = self.registry.volume_mut(report.storage).expect("not overtaken");
+        let came = volume.came_during_report.take();
+        let more = self.take_slice(store, report, replicas, budget);
+        if let Some(volume) = self.registry.volume_mut(report.storage) {
+            volume.came_during_report = came;
+        }
+        more
+    }
+
+    fn take_slice(
+        &mut self,
+        store: &mut Store,
+        report: &mut FullReport,
+        replicas: &mut dyn Iterator<Item = Reported>,
+        budget: usize,
+    ) -> bool {
         for _ in 0..budget {
             let Some(r) = replicas.next() else { return false };
             let (storage, node, first) = (report.storage, report.node, report.first);
@@ -147,11 +164,19 @@ impl Blocks {
         let volume = self.registry.volume(report.storage).expect("not overtaken");
         let came = volume.came_during_report.as_ref();
         let start = after.map_or(i64::MIN, |id| id.saturating_add(1));
-        let ids: Vec<i64> = volume.blocks.iter_from(start).take(budget).collect();
-        let more = ids.len() == budget;
-        *after = ids.last().copied().or(*after);
-        let gone: Vec<i64> =
-            ids.into_iter().filter(|id| !seen.contains(*id) && !came.is_some_and(|c| c.contains(id))).collect();
+        let (mut walked, mut gone) = (0, Vec::new());
+        // both are in order of id: one walk compares them
+        let mut named = seen.iter_from(start).peekable();
+        for id in volume.blocks.iter_from(start).take(budget) {
+            walked += 1;
+            *after = Some(id);
+            while named.next_if(|n| *n < id).is_some() {}
+            if named.peek() != Some(&id) && !came.is_some_and(|c| c.contains(&id)) {
+                gone.push(id);
+            }
+        }
+        drop(named);
+        let more = walked == budget;
         for id in gone {
             report.missing += 1;
             match store.find_block(BlockId(id)) {

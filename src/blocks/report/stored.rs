@@ -7,6 +7,17 @@ use crate::{Blocks, DatanodeId, NodeNumber, VolumeState};
 use record::{BlockHandle, Replica, ReplicaFlags, StorageNumber, Store};
 use vocab::{Block, BlockState, Refusal};
 
+/// What recording a replica changed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Put {
+    /// There is one more.
+    Added,
+    /// One that was corrupt or excess is good again.
+    Cleared,
+    /// Nothing that counts.
+    Same,
+}
+
 impl Blocks {
     /// Safe-mode account around a change of a complete block's replicas.
     pub(crate) fn with_safe_count<T>(
@@ -34,17 +45,25 @@ impl Blocks {
         hint: Option<NodeNumber>,
     ) {
         let Some(node) = self.node_of(storage) else { return };
-        let added = self.with_safe_count(store, b, |blocks, store| blocks.put_replica(store, b, storage));
+        let put = self.put_replica(store, b, storage);
+        if self.safe_mode.counts()
+            && matches!(put, Put::Added | Put::Cleared)
+            && store.block(b).state == BlockState::Complete
+        {
+            // one more is good than before
+            let live = self.count(store, b).live;
+            self.safe_mode.adjust_safe(i64::from(live == u32::from(self.settings.safe_replication_min)));
+        }
         if !self.complete_if_enough(store, b) {
             return;
         }
         if self.populating_queues() {
-            self.review_after(store, b, added.then_some(node), hint);
+            self.review_after(store, b, (put == Put::Added).then_some(node), hint);
         }
     }
 
-    /// Records the replica; one on another volume of the same node moves. `false` if it was there already.
-    fn put_replica(&mut self, store: &mut Store, b: BlockHandle, storage: StorageNumber) -> bool {
+    /// Records the replica; one on another volume of the same node moves.
+    fn put_replica(&mut self, store: &mut Store, b: BlockHandle, storage: StorageNumber) -> Put {
         let id = store.block(b).block.id;
         let node = self.node_of(storage).expect("a volume's node");
         let old = self.replica_on(store, b, node);
@@ -55,8 +74,9 @@ impl Blocks {
                     && self.corrupt.remove(id, node, Some(CorruptReason::StampMismatch))
                 {
                     self.flag(store, b, old, ReplicaFlags::CORRUPT, false);
+                    return Put::Cleared;
                 }
-                return false;
+                return Put::Same;
             }
             store.remove_replica(b, old.storage);
             if let Some(v) = self.registry.volume_mut(old.storage) {
@@ -71,7 +91,12 @@ impl Blocks {
         if let Some(came) = &mut volume.came_during_report {
             came.insert(id.0);
         }
-        old.is_none()
+        match old {
+            None => Put::Added,
+            // marks do not move with it
+            Some(old) if old.flags != ReplicaFlags::NONE => Put::Cleared,
+            Some(_) => Put::Same,
+        }
     }
 
     /// Sets or clears a mark of a replica.
