@@ -1,8 +1,10 @@
 //! Operations end to end on a state in memory, with scripted DataNodes. Every record that an operation logs is at once fitted and applied to a
 //! second state as a restart would; `check` compares the digests: live state equals replayed state after every prefix of the log.
 
+mod access;
 mod attributes;
 mod files;
+mod model;
 mod namespace;
 mod writers;
 
@@ -12,28 +14,42 @@ use edit::Record;
 use state::{Effects, Fit, Mode, RootAttributes, State};
 use std::sync::Arc;
 use vocab::time::{MonotonicMs, Now};
-use vocab::{AuthenticationMethod, Block, Caller, Policy, Refusal, RpcIds, StorageKind, TimeMs, Txid};
+use vocab::{AuthenticationMethod, Block, Caller, LayoutVersion, Policy, Refusal, RpcIds, StorageKind, TimeMs, Txid};
 
 const MIB: u64 = 1 << 20;
 
-/// Replays every record into a twin.
+/// The log as bytes, and a second state that every record is replayed into as it is written: through its bytes, as a restart would.
 struct Twin {
     state: State,
     policy: Policy,
-    texts: Vec<String>,
+    frames: Vec<Vec<u8>>,
+}
+
+impl Twin {
+    fn new() -> Twin {
+        Twin { state: State::new(root()), policy: Policy::default(), frames: Vec::new() }
+    }
+}
+
+fn replay(state: &mut State, policy: &Policy, frame: &[u8]) {
+    let decoded = edit::decode(frame, LayoutVersion::CURRENT, edit::frame::RECORD_MAX);
+    let Ok(edit::Decoded::Frame(found)) = decoded else { panic!("a written record does not decode: {decoded:?}") };
+    match state.fit(&found.record, policy) {
+        Fit::Fits(fitted) => {
+            state.apply(&found.record, fitted, policy, Mode::Restart, &mut Effects::new(Mode::Restart));
+        }
+        other => panic!("a logged record does not fit on replay: {other:?} {:?}", found.record),
+    }
 }
 
 impl Log for Twin {
     fn append(&mut self, record: &Record<'_>) -> Txid {
-        let mut effects = Effects::new(Mode::Restart);
-        match self.state.fit(record, &self.policy) {
-            Fit::Fits(fitted) => {
-                self.state.apply(record, fitted, &self.policy, Mode::Restart, &mut effects);
-            }
-            other => panic!("a logged record does not fit on replay: {other:?} {record:?}"),
-        }
-        self.texts.push(format!("{record:?}"));
-        Txid(self.texts.len() as u64)
+        let txid = Txid(self.frames.len() as u64 + 1);
+        let mut frame = Vec::new();
+        edit::encode(record, txid, LayoutVersion::CURRENT, &mut frame).expect("encodes");
+        replay(&mut self.state, &self.policy, &frame);
+        self.frames.push(frame);
+        txid
     }
     fn append_lazy(&mut self, record: &Record<'_>) -> Txid {
         self.append(record)
@@ -90,8 +106,7 @@ impl World {
         let mut state = State::new(root());
         state.blocks = Blocks::new(blocks::Settings::default(), 1);
         state.blocks.start(&state.store, 0, state.sequences.stamp, now);
-        let twin = Twin { state: State::new(root()), policy: Policy::default(), texts: Vec::new() };
-        World { state, twin, settings, policy: Policy::default(), now, own, calls: 0, checked: true, reclaims: true }
+        World { state, twin: Twin::new(), settings, policy: Policy::default(), now, own, calls: 0, checked: true, reclaims: true }
     }
 
     pub fn with_datanodes(count: u32) -> World {
@@ -141,30 +156,30 @@ impl World {
         );
     }
 
-    fn log_tail(&self) -> &[String] {
-        &self.twin.texts[self.twin.texts.len().saturating_sub(6)..]
+    /// The last records, for messages.
+    fn log_tail(&self) -> Vec<String> {
+        let tail = &self.twin.frames[self.twin.frames.len().saturating_sub(6)..];
+        let show = |frame: &Vec<u8>| match edit::decode(frame, LayoutVersion::CURRENT, edit::frame::RECORD_MAX) {
+            Ok(edit::Decoded::Frame(found)) => format!("{:?}", found.record),
+            other => format!("{other:?}"),
+        };
+        tail.iter().map(show).collect()
     }
 
     /// Number of records logged so far.
     pub fn logged(&self) -> usize {
-        self.twin.texts.len()
+        self.twin.frames.len()
     }
 
-    /// The state that a restart would make of the log, with the DataNodes gone.
+    /// Starts again from the log alone, with the DataNodes gone and out of safe mode.
     pub fn restart(&mut self) {
-        let twin = std::mem::replace(&mut self.twin.state, State::new(root()));
-        self.state = twin;
-        // The twin is made again from the start by nobody: the restarted state is its own reference from here on.
-        let texts = std::mem::take(&mut self.twin.texts);
-        self.twin = Twin { state: State::new(root()), policy: Policy::default(), texts };
-        let open = self
-            .state
-            .store
-            .blocks()
-            .filter(|b| self.state.store.block(*b).state != vocab::BlockState::Complete)
-            .count();
-        self.state.blocks.start(&self.state.store, open as u64, self.state.sequences.stamp, self.now);
-        self.state.blocks.leave_safe_mode(true);
+        let mut state = State::new(root());
+        self.twin.frames.iter().for_each(|frame| replay(&mut state, &self.policy, frame));
+        self.state = state;
+        let blocks = &mut self.state.blocks;
+        blocks.start(&self.state.store, blocks.open_block_count(), self.state.sequences.stamp, self.now);
+        blocks.leave_safe_mode(true);
+        self.check();
     }
 
     /// Ids for an at-most-once call.
