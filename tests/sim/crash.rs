@@ -3,6 +3,7 @@
 use super::datanodes::Datanodes;
 use super::node::{self, Node};
 use super::script::{self, Dice, Writer};
+use super::spoiled::{Gate, Spoiled, Syncs};
 use ops::datanode::Work;
 use os::Os;
 use os::sim::{Fault, SimClock, SimDisk};
@@ -348,10 +349,51 @@ fn answers_that_do_not_wait_at_the_fence_are_found_out() {
 
 #[test]
 fn a_disk_that_does_not_sync_is_found_out() {
-    assert!(is_found_out(|history| history.os.disk = Arc::new(super::forgetful::Forgetful(history.disk.clone()))));
+    assert!(is_found_out(|history| history.os.disk = Arc::new(Spoiled(history.disk.clone(), Syncs::Forgotten))));
+}
+
+/// A file is deleted while its record cannot become durable, and its DataNodes ask what to do; then the power goes. Whether they were told.
+fn told_to_delete_before_the_record_is_durable(fenced: bool) -> bool {
+    let mut history = origin(7).history("stuck sync".to_owned());
+    history.nodes.borrow_mut().fenced = fenced;
+    let gate = Arc::new(Gate::default());
+    history.os.disk = Arc::new(Spoiled(history.disk.clone(), Syncs::Behind(gate.clone())));
+    let node = Node::start(&history.os).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let tasks = LocalSet::new();
+    tasks.block_on(&runtime, async {
+        let (engine, os, disk, nodes) = (&node.engine, &history.os, &history.disk, &history.nodes);
+        nodes.borrow().join(engine, os, &script::owner());
+        script::put(engine, os, nodes, "/w0", "/w0/f").await;
+        engine.lock().read("tree", |state| history.adopt(state));
+        gate.set(true);
+        let (engine, os, disk, nodes) = (engine.clone(), os.clone(), disk.clone(), nodes.clone());
+        tokio::task::spawn_local({
+            let engine = engine.clone();
+            async move { script::delete(&engine, "/w0/f").await }
+        });
+        tokio::task::yield_now().await;
+        history.clock.advance(4_000);
+        Datanodes::work(&engine, &os, &mut Work::default());
+        tokio::task::spawn_local(async move {
+            Datanodes::beat(&nodes, &engine, (&os, &disk), &script::owner()).await;
+        });
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+    });
+    drop(tasks);
+    history.crash();
+    gate.set(false);
+    drop(node);
+    let told = !history.nodes.borrow().ordered.is_empty();
+    let load = std::panic::AssertUnwindSafe(|| drop(history.load(&history.os, &node::roots())));
+    assert_eq!(std::panic::catch_unwind(load).is_err(), told, "the file is alive, so the check sees what was told");
+    told
 }
 
 #[test]
-fn commands_that_do_not_wait_at_the_fence_are_found_out() {
-    assert!(is_found_out(|history| history.nodes.borrow_mut().fenced = false));
+fn commands_wait_at_the_fence() {
+    assert!(!told_to_delete_before_the_record_is_durable(true));
+    assert!(told_to_delete_before_the_record_is_durable(false), "and without a fence they do not");
 }

@@ -6,6 +6,6 @@
 
 mod crash;
 mod datanodes;
-mod forgetful;
 mod node;
 mod script;
+mod spoiled;

@@ -450,6 +450,26 @@ async fn ask(asked: &Call, client: &str, before: &Writer, engine: &Engine) -> Re
     }
 }
 
+/// Writes a file of one block into a new directory.
+pub async fn put(engine: &Engine, os: &Os, nodes: &RefCell<Datanodes>, directory: &str, path: &str) {
+    let mut writer = Writer::new(0, 0);
+    for call in
+        [Call::Mkdirs(directory.to_owned()), Call::Create(path.to_owned(), false), Call::AddBlock(path.to_owned())]
+    {
+        let answer = ask(&call, "client-0", &writer, engine).await.expect("done");
+        writer.known = writer.outcomes(&call).pop().unwrap_or_default();
+        settle(&mut writer, &call, answer, engine, os, nodes);
+    }
+    let closed = ask(&Call::Complete(path.to_owned()), "client-0", &writer, engine).await;
+    assert!(matches!(closed, Ok(Answer::Plain)));
+}
+
+/// Deletes a path.
+pub async fn delete(engine: &Engine, path: &str) {
+    let call = Call::Delete(path.to_owned());
+    drop(ask(&call, "client-0", &Writer::new(0, 0), engine).await);
+}
+
 /// All blocks of files, with the replicas that each must have.
 pub fn live_blocks(state: &State) -> Vec<(Block, u16)> {
     let mut open: Vec<_> = state.tree.children(&state.store, state.tree.root()).collect();

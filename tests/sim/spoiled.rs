@@ -1,20 +1,59 @@
-//! A disk whose syncs of files do nothing: what the crash model must notice.
+//! A disk whose syncs of files do nothing, which the crash model must notice, or wait until they are let through.
 
 use os::disk::{Disk, File, Locked, Metadata, Open, Space};
 use os::sim::SimDisk;
 use std::io;
 use std::path::Path;
+use std::sync::{Arc, Condvar, Mutex};
+
+/// What becomes of syncs.
+#[derive(Clone, Debug)]
+pub enum Syncs {
+    /// They say that they are done.
+    Forgotten,
+    /// They wait while the gate is closed.
+    Behind(Arc<Gate>),
+}
+
+/// A gate, open at first.
+#[derive(Debug, Default)]
+pub struct Gate {
+    closed: Mutex<bool>,
+    moved: Condvar,
+}
+
+impl Gate {
+    pub fn set(&self, closed: bool) {
+        *self.closed.lock().unwrap() = closed;
+        self.moved.notify_all();
+    }
+    fn pass(&self) {
+        drop(self.moved.wait_while(self.closed.lock().unwrap(), |closed| *closed).unwrap());
+    }
+}
 
 /// The disk.
 #[derive(Debug)]
-pub struct Forgetful(pub SimDisk);
+pub struct Spoiled(pub SimDisk, pub Syncs);
 
 #[derive(Debug)]
-struct ForgetfulFile(Box<dyn File>);
+struct SpoiledFile(Box<dyn File>, Syncs);
 
-impl Disk for Forgetful {
+impl SpoiledFile {
+    fn sync(&self) -> io::Result<()> {
+        match &self.1 {
+            Syncs::Forgotten => Ok(()),
+            Syncs::Behind(gate) => {
+                gate.pass();
+                self.0.sync_all()
+            }
+        }
+    }
+}
+
+impl Disk for Spoiled {
     fn open(&self, path: &Path, how: Open) -> io::Result<Box<dyn File>> {
-        Ok(Box::new(ForgetfulFile(self.0.open(path, how)?)))
+        Ok(Box::new(SpoiledFile(self.0.open(path, how)?, self.1.clone())))
     }
     fn create_directories(&self, path: &Path, mode: u32) -> io::Result<()> {
         self.0.create_directories(path, mode)
@@ -51,7 +90,7 @@ impl Disk for Forgetful {
     }
 }
 
-impl File for ForgetfulFile {
+impl File for SpoiledFile {
     fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
         self.0.read_at(bytes, offset)
     }
@@ -65,9 +104,9 @@ impl File for ForgetfulFile {
         self.0.set_length(length)
     }
     fn sync_data(&self) -> io::Result<()> {
-        Ok(())
+        self.sync()
     }
     fn sync_all(&self) -> io::Result<()> {
-        Ok(())
+        self.sync()
     }
 }
