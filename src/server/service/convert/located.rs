@@ -32,7 +32,8 @@ pub fn put_blocks(out: &mut BytesMut, blocks: &Blocks, pool: &str, list: &Locate
     if let Some(last) = &list.last {
         nested(out, 4, |out| put_block(out, blocks, pool, last));
     }
-    out.put_varint_field(5, list.last_complete.into());
+    // Quirk: an_empty_file_has_no_complete_last_block: Java says so of closed ones too
+    out.put_varint_field(5, u64::from(list.last_complete && list.last.is_some()));
 }
 
 /// Writes the content of `LocatedBlockProto`. Locations that are gone are left out.
@@ -82,5 +83,20 @@ pub fn recovering(blocks: &Blocks, block: &Block, locations: &[Target], pool: &s
         is_cached: vec![false; locs.len()],
         locs,
         ..Default::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hadoop_proto::hdfs::LocatedBlocksProto;
+
+    #[test]
+    fn an_empty_file_has_no_complete_last_block() {
+        let list = LocatedBlocks { last_complete: true, ..LocatedBlocks::default() };
+        let mut out = BytesMut::new();
+        put_blocks(&mut out, &Blocks::default(), "BP", &list);
+        let expected = LocatedBlocksProto { is_last_block_complete: false, ..Default::default() };
+        assert_eq!(out, expected.encode_to_vec());
     }
 }

@@ -83,7 +83,7 @@ mod tests {
                 storage_policy: 7,
                 flags: StatusFlags(9),
             };
-            let locations = LocatedBlocksProto { file_length: 7, is_last_block_complete: true, ..Default::default() };
+            let locations = LocatedBlocksProto { file_length: 7, ..Default::default() };
             let expected = HdfsFileStatusProto {
                 file_type: 2,
                 path: b"f\xff"[..].into(),
