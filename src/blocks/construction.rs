@@ -66,12 +66,13 @@ impl Blocks {
     pub fn begin_construction(&mut self, store: &Store, b: BlockHandle, targets: &[StorageNumber]) {
         let block = store.block(b).block;
         let c = self.construction.entry(block.id).or_insert_with(|| Construction::new(block));
+        let fresh = c.expected.is_empty();
         c.block = block;
         c.expected.clear();
         targets.iter().for_each(|t| c.expect(*t, block));
         c.recovery_id = None;
-        for t in targets {
-            self.schedule(*t, 1);
+        if fresh {
+            targets.iter().for_each(|t| self.schedule(*t, 1));
         }
     }
 

@@ -23,7 +23,7 @@ pub struct Recovery {
     pub locations: Vec<Target>,
     /// Stamp of the recovery: that of the block afterwards.
     pub recovery_id: i64,
-    /// Length to cut to and the block that a copy-on-truncate makes; for truncates only.
+    /// For truncates only: the block as it will be, which is another one where the old block is kept.
     pub truncate: Option<Block>,
 }
 

@@ -47,6 +47,22 @@ impl Blocks {
         true
     }
 
+    /// Starts the recovery that cuts the last block of a file: to `truncated` in place (the same id, the length that stays), or, where the old
+    /// block is kept, from `truncated` (that old block) into the new block `b`.
+    pub fn begin_truncate(
+        &mut self,
+        store: &mut Store,
+        b: BlockHandle,
+        recovery_id: GenerationStamp,
+        truncated: Block,
+    ) -> bool {
+        let led = self.begin_recovery(store, b, recovery_id);
+        if let Some(c) = self.construction.get_mut(&store.block(b).block.id) {
+            c.truncate = Some(truncated);
+        }
+        led
+    }
+
     /// The order for the primary, made when its heartbeat comes: stale nodes are left out where two or more fresh ones remain.
     pub(crate) fn recovery_order(&self, store: &Store, id: BlockId, now: MonotonicMs) -> Option<Recovery> {
         let b = store.find_block(id)?;
@@ -70,7 +86,12 @@ impl Blocks {
         if locations.len() <= 1 {
             locations = places(false);
         }
-        Some(Recovery { block: info.block, locations, recovery_id: recovery_id.0, truncate: c.truncate })
+        let (block, truncate) = match c.truncate {
+            // copied: the old block is recovered into the new one
+            Some(old) if old.id != id => (old, Some(info.block)),
+            other => (info.block, other),
+        };
+        Some(Recovery { block, locations, recovery_id: recovery_id.0, truncate })
     }
 
     /// Stamp that the running recovery of a block will give; `None` where none runs.

@@ -26,7 +26,7 @@ use namespace::Tree;
 use std::collections::HashMap;
 use std::fmt;
 use vocab::time::{MonotonicMs, Now};
-use vocab::{Block, BlockId};
+use vocab::{Block, BlockId, BlockState};
 
 /// The whole file system.
 pub struct State {
@@ -80,6 +80,17 @@ impl State {
     pub fn set_clock(&mut self, now: Now) {
         self.tree.leases.set_now(now.monotonic);
         self.retry.set_now(now.monotonic);
+    }
+
+    /// Begins to serve, once, after image and log are loaded: safe mode opens with the complete blocks as its total.
+    pub fn start(&mut self, now: Now) {
+        let files = self.tree.leases.iter().flat_map(|lease| &lease.files);
+        let open = files
+            .filter_map(|id| self.store.find_inode(*id))
+            .flat_map(|file| self.store.blocks_of(file))
+            .filter(|b| self.store.block(*b).state != BlockState::Complete)
+            .count();
+        self.blocks.start(&self.store, open as u64, self.sequences.stamp, now);
     }
 
     /// Whether the recovery of a block may begin now: none runs, or the last one is too old to be waited for.

@@ -111,3 +111,28 @@ fn nobody_can_lead_without_a_place() {
     assert!(w.blocks.begin_recovery(&mut w.store, b, GenerationStamp(1_006)));
     assert!(matches!(&w.beat(1)[..], [Command::Recover(_)]));
 }
+
+#[test]
+fn a_truncate_says_what_is_left() {
+    let mut w = World::new(Settings::default());
+    w.node(1);
+    let (b, block) = w.block(1, 1);
+    w.received(1, block);
+    w.store.edit_block(b, |i| i.state = BlockState::UnderConstruction);
+    w.blocks.block_reopened(&w.store, b);
+    let cut = Block { length: 4, stamp: GenerationStamp(1_009), ..block };
+    assert!(w.blocks.begin_truncate(&mut w.store, b, GenerationStamp(1_009), cut));
+    let commands = w.beat(1);
+    let [Command::Recover(list)] = &commands[..] else { panic!("{commands:?}") };
+    assert_eq!((list[0].block, list[0].truncate, list[0].recovery_id), (block, Some(cut), 1_009));
+}
+
+#[test]
+fn room_is_set_aside_once_per_block() {
+    let mut w = World::new(Settings::default());
+    w.node(1);
+    let (b, _) = open(&mut w, 1, &[1]);
+    let storage = w.blocks.expected(BlockId(1))[0];
+    w.blocks.begin_construction(&w.store, b, &[storage]);
+    assert_eq!(w.blocks.node(w.number(1)).expect("there").blocks_scheduled(), 1);
+}

@@ -127,7 +127,7 @@ impl AddBlock {
         }
         let excluded = match self.excluded.len() {
             0 => "no".to_owned(),
-            n => n.to_string(),
+            _ => placement.excluded.to_string(),
         };
         Err(Refusal::NoTarget(
             format!(

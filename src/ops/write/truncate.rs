@@ -4,7 +4,7 @@ use super::lease::LeaseTaker;
 use crate::{Operation, Turn, View, Write};
 use edit::Record;
 use namespace::Walk;
-use record::{BlockHandle, InodeHandle};
+use record::{InodeHandle};
 use std::borrow::Cow;
 use std::sync::Arc;
 use vocab::storage_policy::LAZY_PERSIST;
@@ -66,10 +66,12 @@ impl Write for Truncate {
             client_machine: machine.into(),
             new_length: new,
             time,
-            block: cut,
+            block: cut.map(|(recorded, _)| recorded),
         });
-        if let (Some(_), Some(b)) = (cut, turn.view().state.store.last_block(file)) {
-            self.begin_recovery(turn, b, cut);
+        if let (Some((recorded, truncated)), Some(b)) = (cut, turn.view().state.store.last_block(file)) {
+            let state = turn.soft();
+            state.begin_recovery_attempt(recorded.id);
+            state.blocks.begin_truncate(&mut state.store, b, recorded.stamp, truncated);
         }
         Ok(cut.is_none())
     }
@@ -93,8 +95,14 @@ impl Truncate {
         ))
     }
 
-    /// The block that the new length lies within, under a new stamp; its length is still the old one, as in Hadoop's record.
-    fn cut_block(&self, turn: &mut Turn<'_>, file: InodeHandle, new_length: u64) -> Result<Option<Block>, Refusal> {
+    /// The block that the new length lies within, as the record has it (under a new stamp; its length is still the old one, as in Hadoop's) and
+    /// as its recovery needs it.
+    fn cut_block(
+        &self,
+        turn: &mut Turn<'_>,
+        file: InodeHandle,
+        new_length: u64,
+    ) -> Result<Option<(Block, Block)>, Refusal> {
         let view = turn.view();
         let store = &view.state.store;
         let mut end = 0;
@@ -116,21 +124,14 @@ impl Truncate {
     }
 
     /// In place under a new stamp, or, during a rolling upgrade, into a new block, since the old one may be wanted back.
-    fn truncate_block(&self, turn: &mut Turn<'_>, block: Block, kept: u64) -> Block {
+    fn truncate_block(&self, turn: &mut Turn<'_>, block: Block, kept: u64) -> (Block, Block) {
         if turn.view().state.sequences.rolling_upgrade_start.is_none() {
             let stamp = turn.next_stamp();
-            return Block { stamp, ..block };
+            return (Block { stamp, ..block }, Block { stamp, length: kept, ..block });
         }
         let id = BlockId(turn.view().state.sequences.block.0 + 1);
         turn.log(Record::AllocateBlockId { id: id.0 });
         let stamp = turn.next_stamp();
-        Block { id, length: kept, stamp }
-    }
-
-    fn begin_recovery(&self, turn: &mut Turn<'_>, b: BlockHandle, cut: Option<Block>) {
-        let Some(cut) = cut else { return };
-        let state = turn.soft();
-        state.begin_recovery_attempt(cut.id);
-        state.blocks.begin_recovery(&mut state.store, b, cut.stamp);
+        (Block { id, length: kept, stamp }, block)
     }
 }
