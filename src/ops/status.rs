@@ -84,7 +84,7 @@ pub struct LocatedBlocks {
     pub blocks: Vec<LocatedBlock>,
     /// The last block of the file; `None` for a file without blocks.
     pub last: Option<LocatedBlock>,
-    /// Whether the last block is complete (or there is none).
+    /// Whether there is a last block and it is complete.
     pub last_complete: bool,
 }
 
@@ -158,7 +158,7 @@ impl<'a> View<'a> {
         let under_construction = state.is_open(file);
         let reader = self.reader();
         let end = offset.saturating_add(length);
-        let mut answer = LocatedBlocks { under_construction, last_complete: true, ..LocatedBlocks::default() };
+        let mut answer = LocatedBlocks { under_construction, ..LocatedBlocks::default() };
         let mut start = 0u64;
         let blocks = state.store.blocks_of(file);
         for (i, b) in blocks.iter().enumerate() {

@@ -42,8 +42,8 @@ pub fn get_block_locations(view: &View<'_>, path: &[u8], offset: i64, length: i6
 fn check_readable_by_superuser(view: &View<'_>, file: record::InodeHandle) -> Result<(), Refusal> {
     let mark = view.state.tree.xattr(file, vocab::xattr::XattrNamespace::Security, "hdfs.unreadable.by.superuser");
     if mark.is_some() && view.settings.permissions && view.is_superuser() {
-        let path = view.path_text(&view.state.tree.path_of(&view.state.store, file));
-        let text = format!("Access is denied for {path} since the superuser is not allowed to perform this operation.");
+        let user = &view.caller.user;
+        let text = format!("Access is denied for {user} since the superuser is not allowed to perform this operation.");
         return Err(Refusal::AccessControl(text.into()));
     }
     Ok(())

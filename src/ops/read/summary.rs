@@ -10,10 +10,12 @@ use vocab::{Action, InodeId, Refusal};
 /// Totals of a subtree with the quota of its top.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ContentSummary {
-    /// Totals.
+    /// Totals; `files` includes symlinks, as Hadoop's `fileCount` does.
     pub totals: Summary,
     /// Limits of the top.
     pub quota: Quota,
+    /// Name of the erasure coding policy of the top: `Replicated` for a file without one, empty for a directory without one.
+    pub erasure_coding_policy: &'static str,
 }
 
 /// A content summary under way: `step` it under one read hold after another until it is done.
@@ -57,7 +59,10 @@ impl ContentSummaryWalk {
         }
         let top = view.state.tree.find(&view.state.store, self.top);
         let quota = top.map_or(Quota::default(), |top| limits(view, top));
-        Ok(Some(ContentSummary { totals: self.walk.totals, quota }))
+        let mut totals = self.walk.totals;
+        totals.files += totals.symlinks; // clients see links as files here
+        let file = top.is_some_and(|top| view.state.store.kind(top) == KindTag::File);
+        Ok(Some(ContentSummary { totals, quota, erasure_coding_policy: if file { "Replicated" } else { "" } }))
     }
 }
 

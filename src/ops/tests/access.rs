@@ -44,11 +44,16 @@ fn named_entries_are_masked_and_groups_add_up() {
     let mut w = World::new();
     w.mkdirs(&superuser(), "/d", 0o770).unwrap();
     let access = |kind, name, bits| entry(AclScope::Access, kind, name, bits);
-    w.acl("/d", AclChange::Modify(vec![access(AclKind::Group, Some("staff"), 7), access(AclKind::Mask, None, 5)])).unwrap();
+    w.acl("/d", AclChange::Modify(vec![access(AclKind::Group, Some("staff"), 7), access(AclKind::Mask, None, 5)]))
+        .unwrap();
     assert!(matches!(w.mkdirs(&alice(), "/d/x", 0o755), Err(Refusal::PermissionDenied(_))), "masked");
     w.acl("/d", AclChange::Modify(vec![access(AclKind::Mask, None, 7)])).unwrap();
     assert_eq!(w.mkdirs(&alice(), "/d/x", 0o755), Ok(true));
-    w.acl("/d", AclChange::Modify(vec![access(AclKind::Group, Some("staff"), 0), access(AclKind::Group, Some("ops"), 7)])).unwrap();
+    w.acl(
+        "/d",
+        AclChange::Modify(vec![access(AclKind::Group, Some("staff"), 0), access(AclKind::Group, Some("ops"), 7)]),
+    )
+    .unwrap();
     assert!(w.mkdirs(&alice(), "/d/y", 0o755).is_err());
     assert_eq!(w.mkdirs(&bob(), "/d/y", 0o755), Ok(true), "one group that grants is enough");
     w.acl("/d", AclChange::RemoveAll).unwrap();
@@ -91,7 +96,8 @@ fn default_entries_are_inherited_with_the_unmasked_mode() {
 fn extended_attributes() {
     let mut w = World::new();
     w.mkdirs(&superuser(), "/d", 0o777).unwrap();
-    let xattr = |namespace, name: &str, value: &str| Xattr { namespace, name: name.into(), value: value.as_bytes().into() };
+    let xattr =
+        |namespace, name: &str, value: &str| Xattr { namespace, name: name.into(), value: value.as_bytes().into() };
     let set = |x: &Xattr, create, replace| SetXattr { path: b"/d".into(), xattr: x.clone(), create, replace };
     let user = xattr(XattrNamespace::User, "k", "v");
     assert_eq!(w.write(&alice(), &set(&user, true, false)), Ok(()));
@@ -130,13 +136,15 @@ fn extended_attributes() {
 fn symlinks_send_the_client_on() {
     let mut w = World::new();
     w.mkdirs(&superuser(), "/real/sub", 0o755).unwrap();
-    let op = CreateSymlink { target: b"/real".into(), link: b"/links/l".into(), modes: modes(0o755), create_parents: true };
+    let op =
+        CreateSymlink { target: b"/real".into(), link: b"/links/l".into(), modes: modes(0o755), create_parents: true };
     assert_eq!(w.write(&superuser(), &op), Err(Refusal::Unsupported("Symlinks not supported".into())));
     w.settings.symlinks = true;
     assert_eq!(w.write(&superuser(), &op), Ok(()));
     let who = superuser();
     w.view(&who, |v| {
-        let Err(Refusal::UnresolvedPath { preceding, remainder, target, .. }) = get_file_info(v, b"/links/l/sub/x") else {
+        let Err(Refusal::UnresolvedPath { preceding, remainder, target, .. }) = get_file_info(v, b"/links/l/sub/x")
+        else {
             panic!("followed")
         };
         assert_eq!((&*preceding, &*remainder, &*target), ("/links", "sub/x", "/real"));

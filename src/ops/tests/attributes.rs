@@ -86,7 +86,9 @@ fn t16_refusals_in_safe_mode() {
     let Err(Refusal::SafeMode { what, status }) = w.mkdirs(&superuser(), "/x", 0o755) else { panic!("allowed") };
     assert_eq!(&*what, "Cannot create directory /x");
     assert!(status.starts_with("It was turned on manually."), "{status}");
-    let Err(Refusal::SafeMode { what, .. }) = w.write(&superuser(), &World::create_op("/y", "c")) else { panic!("allowed") };
+    let Err(Refusal::SafeMode { what, .. }) = w.write(&superuser(), &World::create_op("/y", "c")) else {
+        panic!("allowed")
+    };
     assert_eq!(&*what, "Cannot create file/y");
     assert!(matches!(w.delete(&superuser(), "/f", false), Err(Refusal::SafeMode { .. })));
     assert!(w.exists("/f") && w.list("/", b"").is_some());

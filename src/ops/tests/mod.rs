@@ -4,6 +4,7 @@
 mod access;
 mod attributes;
 mod files;
+mod golden;
 mod model;
 mod namespace;
 mod writers;
@@ -106,7 +107,17 @@ impl World {
         let mut state = State::new(root());
         state.blocks = Blocks::new(blocks::Settings::default(), 1);
         state.blocks.start(&state.store, 0, state.sequences.stamp, now);
-        World { state, twin: Twin::new(), settings, policy: Policy::default(), now, own, calls: 0, checked: true, reclaims: true }
+        World {
+            state,
+            twin: Twin::new(),
+            settings,
+            policy: Policy::default(),
+            now,
+            own,
+            calls: 0,
+            checked: true,
+            reclaims: true,
+        }
     }
 
     pub fn with_datanodes(count: u32) -> World {

@@ -119,7 +119,8 @@ impl Naive {
         Some(true)
     }
     fn rename2(&mut self, source: &str, target: &str, overwrite: bool) -> Option<()> {
-        if self.blocked(source) || self.blocked(target) || source == target || target.starts_with(&format!("{source}/")) {
+        if self.blocked(source) || self.blocked(target) || source == target || target.starts_with(&format!("{source}/"))
+        {
             return None;
         }
         let kind = self.get(source)?;
@@ -159,15 +160,26 @@ fn step(w: &mut World, naive: &mut Naive, dice: &mut Dice) {
         10..12 => assert_eq!(w.rename(&who, &path, &other).ok(), naive.rename(&path, &other), "rename {path} {other}"),
         12..14 => {
             let overwrite = dice.roll(2) == 0;
-            assert_eq!(w.rename2(&path, &other, overwrite).ok(), naive.rename2(&path, &other, overwrite), "rename2 {path} {other}");
+            assert_eq!(
+                w.rename2(&path, &other, overwrite).ok(),
+                naive.rename2(&path, &other, overwrite),
+                "rename2 {path} {other}"
+            );
         }
         14 => {
             let limit = if dice.roll(2) == 0 { RESET } else { 1 << 40 };
             let done = w.quota(&who, &path, limit, if dice.roll(2) == 0 { UNCHANGED } else { limit });
-            assert_eq!(done.is_ok(), naive.get(&path) == Some(Kind::Directory) && !naive.blocked(&path), "quota {path}: {done:?}");
+            assert_eq!(
+                done.is_ok(),
+                naive.get(&path) == Some(Kind::Directory) && !naive.blocked(&path),
+                "quota {path}: {done:?}"
+            );
         }
         _ => {
-            let op = crate::write::attributes::SetReplication { path: path.clone().into(), replication: 1 + dice.roll(4) as u16 };
+            let op = crate::write::attributes::SetReplication {
+                path: path.clone().into(),
+                replication: 1 + dice.roll(4) as u16,
+            };
             let done = w.write(&who, &op);
             assert_eq!(done == Ok(true), naive.get(&path) == Some(Kind::File), "setReplication {path}: {done:?}");
         }

@@ -54,7 +54,9 @@ impl World {
         self.turn(&superuser(), |t| commit.run(t))
     }
     fn recovery_order(&mut self, n: u32) -> Option<Recovery> {
-        self.beat(n).into_iter().find_map(|c| if let Command::Recover(list) = c { list.into_iter().next() } else { None })
+        self.beat(n)
+            .into_iter()
+            .find_map(|c| if let Command::Recover(list) = c { list.into_iter().next() } else { None })
     }
 }
 
@@ -126,15 +128,21 @@ fn t03_append_while_the_lease_is_held() {
     let refused = |text: &str| Refusal::AlreadyBeingCreated(text.into());
     assert_eq!(
         w.append("/l/f", "B", false),
-        Err(refused(&format!("Failed to APPEND_FILE /l/f for B on {ON} because this file lease is currently owned by A on {ON}")))
+        Err(refused(&format!(
+            "Failed to APPEND_FILE /l/f for B on {ON} because this file lease is currently owned by A on {ON}"
+        )))
     );
     assert_eq!(
         w.append("/l/f", "A", false),
-        Err(refused(&format!("Failed to APPEND_FILE /l/f for A on {ON} because A is already the current lease holder.")))
+        Err(refused(&format!(
+            "Failed to APPEND_FILE /l/f for A on {ON} because A is already the current lease holder."
+        )))
     );
     assert_eq!(
         w.write(&superuser(), &World::create_op("/l/f", "B")).map(|s| s.id),
-        Err(refused(&format!("Failed to CREATE_FILE /l/f for B on {ON} because this file lease is currently owned by A on {ON}")))
+        Err(refused(&format!(
+            "Failed to CREATE_FILE /l/f for B on {ON} because this file lease is currently owned by A on {ON}"
+        )))
     );
 }
 
@@ -150,13 +158,17 @@ fn t04_append_after_the_soft_limit() {
     let refused = |text: String| Err(Refusal::RecoveryInProgress(text.into()));
     assert_eq!(
         w.append("/l/g", "B", false),
-        refused(format!("Failed to APPEND_FILE /l/g for B on {ON} because lease recovery is in progress. Try again later."))
+        refused(format!(
+            "Failed to APPEND_FILE /l/g for B on {ON} because lease recovery is in progress. Try again later."
+        ))
     );
     let order = w.recovery_order(1).expect("a recovery command");
     assert!(order.recovery_id > block.stamp.0);
     assert_eq!(
         w.append("/l/g", "B", false),
-        refused(format!("Failed to APPEND_FILE /l/g for B on {ON} because another recovery is in progress by A on {ON}"))
+        refused(format!(
+            "Failed to APPEND_FILE /l/g for B on {ON} because another recovery is in progress by A on {ON}"
+        ))
     );
     w.recovered(block, GenerationStamp(order.recovery_id), 100).unwrap();
     assert!(w.closed("/l/g"));

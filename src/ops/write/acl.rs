@@ -260,7 +260,7 @@ fn validate(mut entries: Vec<AclEntry>) -> Result<Vec<AclEntry>, String> {
 }
 
 /// An entry as Java prints it.
-fn show(entry: &AclEntry) -> String {
+pub(crate) fn show(entry: &AclEntry) -> String {
     let scope = if entry.scope == AclScope::Default { "default:" } else { "" };
     let kind = ["user", "group", "mask", "other"][entry.kind as usize];
     format!("{scope}{kind}:{}:{}", entry.name.as_deref().unwrap_or(""), entry.permission.symbol())

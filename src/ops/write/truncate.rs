@@ -4,7 +4,7 @@ use super::lease::LeaseTaker;
 use crate::{Operation, Turn, View, Write};
 use edit::Record;
 use namespace::Walk;
-use record::{InodeHandle};
+use record::InodeHandle;
 use std::borrow::Cow;
 use std::sync::Arc;
 use vocab::storage_policy::LAZY_PERSIST;

@@ -1,4 +1,8 @@
-//! The one transition. Everything comes from the record, the fitted handles and the policy.
+//! Purpose: the one transition, for live calls, restart and standby alike.
+//! Called by: ops (after the append), storage (replay).
+//! Calls: namespace, blocks (through the joint), record.
+//! Never: fails, invents an id, a stamp or a time, or walks a path again.
+//! Invariants: everything comes from the record, the fitted handles and the policy.
 
 pub(crate) mod attributes;
 mod files;

@@ -1,4 +1,8 @@
-//! What a record means for the state as it is: it fits (with its handles resolved), is a no-op by rule, or contradicts the state.
+//! Purpose: what a record means for the state as it is: it fits (with its handles resolved), is a no-op by rule, or contradicts the state.
+//! Called by: ops (before a record is appended), storage (replay).
+//! Calls: namespace (walks), record, edit (rules).
+//! Never: changes anything; lets a record through that `apply` could not carry out.
+//! Invariants: the rules are those of edit/FORMAT.md; what a feature without operations needs is refused by the feature's name.
 
 mod attributes;
 mod files;
