@@ -120,7 +120,7 @@ impl SafeMode {
     /// Leaves at an administrator's order. `false`, and nothing changes, when replicas from the future would be lost and `force` is not
     /// given.
     pub(crate) fn leave(&mut self, force: bool) -> bool {
-        if self.bytes_in_future > 0 && self.startup != Startup::Off && !force {
+        if self.bytes_in_future > 0 && !force {
             return false;
         }
         if force {
@@ -215,6 +215,14 @@ impl Blocks {
             // blocks may have gone again, but Hadoop's extension runs on; it only does not end before they are back
             Startup::Extension if mode.extension_left(now.monotonic) == 0 && mode.reached() => self.try_end_startup(),
             Startup::Extension => {}
+        }
+    }
+
+    /// What need not be waited for at all, at the very start: no extension then, as in Hadoop.
+    pub(crate) fn end_startup_if_reached(&mut self) {
+        self.safe_mode.live = self.live_count() as u32;
+        if self.safe_mode.reached() {
+            self.try_end_startup();
         }
     }
 

@@ -114,7 +114,7 @@ impl Blocks {
         self.open_blocks = open_blocks;
         let total = store.block_count().saturating_sub(open_blocks);
         self.safe_mode.activate(&self.settings, total, now);
-        self.safe_mode_check(now);
+        self.end_startup_if_reached();
     }
 
     /// Whether decisions about redundancy are made: the role is active and start-up is over.

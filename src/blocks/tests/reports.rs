@@ -87,7 +87,7 @@ fn unknown_replicas_are_deleted_but_not_on_the_word_of_a_first_report() {
 
 #[test]
 fn no_deletion_in_start_up() {
-    let mut w = World::stopped(Settings::default());
+    let mut w = World::stopped(Settings { safe_threshold: 1.0, ..Settings::default() });
     w.block(1, 1);
     w.start(0);
     w.register_on(1, "/r");

@@ -32,6 +32,15 @@ fn an_empty_file_system_is_never_in_start_up() {
     assert!(!w.blocks.safe_mode.is_on());
 }
 
+/// A thousandth of a few blocks is none: nothing to wait for.
+#[test]
+fn a_single_block_is_not_waited_for() {
+    let mut w = World::stopped(Settings::default());
+    w.block(1, 1);
+    w.start(0);
+    assert!(!w.blocks.safe_mode.is_on());
+}
+
 #[test]
 fn live_nodes_may_be_asked_for() {
     let mut w = World::stopped(Settings { safe_datanodes_min: 1, safe_extension_ms: 0, ..Settings::default() });
@@ -83,7 +92,7 @@ fn no_commands_in_safe_mode() {
 
 #[test]
 fn a_committed_block_counts_once_it_is_complete() {
-    let mut w = World::stopped(Settings::default());
+    let mut w = World::stopped(Settings { safe_threshold: 1.0, ..Settings::default() });
     w.block(1, 1);
     let (b, block) = w.block_in(2, 1, BlockState::UnderConstruction);
     w.start(1);
