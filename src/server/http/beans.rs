@@ -68,7 +68,7 @@ impl super::Node for NameNodeBeans {
 }
 
 /// The name node itself, where a view wants a caller.
-fn nobody() -> Caller {
+pub(crate) fn nobody() -> Caller {
     Caller {
         user: "".into(),
         real_user: None,

@@ -12,6 +12,8 @@ mod pages;
 mod progress;
 
 pub use beans::NameNodeBeans;
+#[cfg(test)]
+pub(crate) use beans::nobody;
 pub use listen::{Server, bind};
 
 use axum::Router;

@@ -118,14 +118,14 @@ async fn rack_in_table(file: &Path, address: &str) -> String {
 /// Rack of the last line that has two columns and names the address. Empty lines, comments and lines of another shape are skipped.
 fn find_in_table(text: &str, address: &str) -> Option<String> {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
-    let pairs = lines.filter_map(|line| {
+    let mut pairs = lines.filter_map(|line| {
         let mut words = line.split_whitespace();
         match (words.next(), words.next(), words.next()) {
             (Some(name), Some(rack), None) => Some((name, rack)),
             _ => None,
         }
     });
-    pairs.filter(|(name, _)| *name == address).next_back().map(|(_, rack)| rack.to_owned())
+    pairs.rfind(|(name, _)| *name == address).map(|(_, rack)| rack.to_owned())
 }
 
 /// Name of an address as Java finds it: the reverse name if the name leads back to the address, else the address itself. May wait for

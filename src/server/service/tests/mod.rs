@@ -250,3 +250,21 @@ async fn facts_and_refusals_without_a_path() {
     let refusal = peer.refused("createSnapshot", &GetFileInfoRequestProto { src: "/".into() }).await;
     assert_eq!(&*refusal.class, "java.lang.UnsupportedOperationException");
 }
+
+/// A call is a value that the transport moves once; a careless local in any method would make all calls big.
+#[tokio::test]
+async fn calls_are_small_values() {
+    let world = start(PortKind::Client);
+    let port = super::Port::new(world.shared.clone(), PortKind::Client);
+    let method = rpc::Service::find(&port, CLIENT, 1, "mkdirs").unwrap();
+    let call = rpc::Call {
+        method,
+        client_version: 1,
+        header: rpc::RequestHeader::default(),
+        caller: crate::http::nobody(),
+        body: bytes(""),
+        received: std::time::Instant::now(),
+    };
+    let size = std::mem::size_of_val(&rpc::Service::call(&port, call));
+    assert!(size <= 4_096, "{size} bytes");
+}
