@@ -56,7 +56,7 @@ impl SafeMode {
 
     fn set_total(&mut self, total: i64) {
         self.total = total;
-        // Quirk: single precision, as Hadoop computes it (safe_threshold_is_single_precision)
+        // Quirk: safe_threshold_is_single_precision: Hadoop multiplies floats
         self.threshold = (total as f32 * self.ratio) as i64;
     }
 
