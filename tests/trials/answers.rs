@@ -2,6 +2,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use regex::{Captures, Regex};
 
@@ -125,6 +126,11 @@ fn play(name: &str) {
                 ("namenode", "crash") => {
                     fixture.crash();
                     conversation.restarted();
+                    "-".to_owned()
+                }
+                // Java notes replicas and counts blocks in threads of their own, once a second
+                ("namenode", "settle") => {
+                    std::thread::sleep(Duration::from_millis(2500));
                     "-".to_owned()
                 }
                 _ => conversation.step(who, method, request),

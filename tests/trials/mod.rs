@@ -5,8 +5,32 @@
 //! Invariants: tests that share a NameNode keep to folders of their own; a trial that Hadoop fails says so when it is left out there.
 
 mod answers;
+mod attributes;
 mod client;
 mod conversation;
 mod datanode;
+mod datanodes;
 mod fixture;
+mod listing;
 mod paths;
+mod rename;
+mod wire;
+mod writing;
+
+use client::Client;
+use datanode::DataNode;
+use hadoop_proto::hdfs::ExtendedBlockProto;
+
+/// A closed file with a block of each length, all on `datanode`; answers the blocks.
+fn write(client: &Client, datanode: &mut DataNode, path: &str, lengths: &[u64]) -> Vec<ExtendedBlockProto> {
+    let file = client.create(path).unwrap_or_else(|e| panic!("create {path}: {e}"));
+    let mut blocks: Vec<ExtendedBlockProto> = Vec::new();
+    for bytes in lengths {
+        let previous = blocks.last().cloned();
+        let block = client.add_block(path, file, previous).unwrap_or_else(|e| panic!("addBlock {path}: {e}")).b;
+        datanode.receive(&block, *bytes);
+        blocks.push(ExtendedBlockProto { num_bytes: Some(*bytes), ..block });
+    }
+    assert!(client.complete(path, file, blocks.last().cloned()).unwrap_or_else(|e| panic!("complete {path}: {e}")));
+    blocks
+}

@@ -1,0 +1,116 @@
+//! DataNodes that come from elsewhere, come back, or are known under odd addresses.
+use std::time::Duration;
+
+use hadoop_proto::hdfs::*;
+use hadoop_proto::packed_blocks::{ReplicaState, ReportedReplica};
+
+use super::client::{Answer, refused};
+use super::datanode::DataNode;
+use super::fixture::{Fixture, shared};
+use super::write;
+use crate::support::http::jmx;
+use crate::support::namenode::format;
+use crate::support::work::wait_until;
+
+fn must_register(answer: Answer<hadoop_proto::datanode::HeartbeatResponseProto>) -> bool {
+    answer.expect("sendHeartbeat").cmds.iter().any(|command| command.register_cmd.is_some())
+}
+
+/// apache-spark-on-k8s/kubernetes-HDFS#42.
+#[test]
+fn t86_name_node_restarts_under_its_data_nodes() {
+    let Some(mut fixture) = Fixture::start("t86", &[]) else { return };
+    let client = fixture.superuser();
+    let mut nodes: Vec<DataNode> = (1..=3).map(|n| DataNode::start(fixture.port(), n)).collect();
+    let file = client.create("/f").expect("create");
+    client.set_replication("/f", 3).expect("setReplication");
+    let block = client.add_block("/f", file, None).expect("addBlock").b;
+    nodes.iter_mut().for_each(|node| node.receive(&block, 1000));
+    let last = ExtendedBlockProto { num_bytes: Some(1000), ..block.clone() };
+    assert!(client.complete("/f", file, Some(last)).expect("complete"));
+    fixture.restart();
+    let client = fixture.superuser();
+    let safe = || client.safe_mode(SafeModeActionProto::SafemodeGet).expect("setSafeMode");
+    for node in &mut nodes {
+        node.reconnect(fixture.port());
+        assert!(must_register(node.heartbeat()), "a heartbeat before it registers");
+        // a report of an unknown node is refused, or answered with the same order
+        if let Ok(answer) = node.report() {
+            assert!(answer.cmd.is_some_and(|command| command.register_cmd.is_some()));
+        }
+        let located = client.block_locations("/f").expect("getBlockLocations").expect("a file");
+        assert!(located.blocks[0].locs.is_empty(), "an early report does not count");
+    }
+    for node in &mut nodes {
+        node.join();
+        node.register().expect("twice is harmless");
+        assert!(!must_register(node.heartbeat()));
+        node.report().expect("blockReport");
+    }
+    wait_until(Duration::from_secs(10), "safe mode ended", || !safe());
+    wait_until(Duration::from_secs(10), "all replicas are known", || {
+        let located = client.block_locations("/f").expect("getBlockLocations").expect("a file");
+        located.blocks[0].locs.len() == 3
+    });
+}
+
+/// big-data-europe/docker-hadoop-spark-workbench#55, apache/hadoop#6387 (HDFS-17307).
+#[test]
+fn t85_data_node_of_another_cluster() {
+    let Some(mut fixture) = Fixture::start("t85", &[]) else { return };
+    let mut node = DataNode::start(fixture.port(), 1);
+    let client = fixture.superuser();
+    let block = write(&client, &mut node, "/f", &[100]).remove(0);
+    let before = node.version();
+    let version = std::fs::read_to_string(fixture.current().join("VERSION")).expect("VERSION");
+    fixture.restart();
+    node.reconnect(fixture.port());
+    assert_eq!(node.version(), before, "a restart changes nothing");
+    let same = std::fs::read_to_string(fixture.current().join("VERSION")).expect("VERSION");
+    let keys = |text: &str| text.lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(keys(&version), keys(&same));
+    fixture.stop();
+    std::fs::remove_dir_all(fixture.current()).expect("the name directory");
+    format(fixture.kind, &fixture.site);
+    fixture.launch();
+    node.reconnect(fixture.port());
+    let after = node.version();
+    assert_ne!(after.storage_info.cluster_id, before.storage_info.cluster_id);
+    assert_ne!(after.storage_info.namespce_id, before.storage_info.namespce_id);
+    assert_ne!(after.block_pool_id, before.block_pool_id);
+    // it goes on as if nothing had happened
+    let class = "org.apache.hadoop.hdfs.protocol.UnregisteredNodeException";
+    // Hadoop lets it register: the ids are compared with each later request
+    let _ = node.register();
+    match node.heartbeat() {
+        Ok(answer) => assert!(answer.cmds.iter().any(|command| command.register_cmd.is_some())),
+        Err(refusal) => assert!(refusal.is(class, ""), "{refusal}"),
+    }
+    node.replicas[0] = vec![ReportedReplica {
+        block_id: block.block_id as i64,
+        length: 100,
+        generation_stamp: block.generation_stamp as i64,
+        state: ReplicaState::Finalized,
+    }];
+    refused(node.report(), class, "");
+    let stats: GetFsStatsResponseProto =
+        fixture.superuser().call("getFsStats", &GetFsStatusRequestProto {}).expect("getFsStats");
+    assert_eq!((stats.capacity, stats.pending_deletion_blocks()), (0, 0), "none of it counts");
+}
+
+/// apache/hadoop#8081 (HDFS-17834), #8419 (HDFS-17629): the everyday half, over IPv4.
+#[test]
+fn t84_addresses_of_data_nodes_are_host_and_port() {
+    let Some(node) = shared() else { return };
+    let datanode = node.datanode();
+    let client = node.superuser();
+    let request = GetDatanodeReportRequestProto { r#type: DatanodeReportTypeProto::Live.into() };
+    let report: GetDatanodeReportResponseProto = client.call("getDatanodeReport", &request).expect("getDatanodeReport");
+    let id = &report.di.iter().find(|info| info.id.datanode_uuid == datanode.id()).expect("the DataNode").id;
+    assert_eq!((id.ip_addr.as_str(), id.xfer_port), ("127.0.0.1", 20_001));
+    let live = jmx(node.http_port(), "NameNodeInfo", "LiveNodes").expect("NameNodeInfo");
+    let live: serde_json::Value = serde_json::from_str(live.as_str().expect("text")).expect("JSON");
+    let entry = live.as_object().expect("an object").values().next().expect("the DataNode");
+    assert_eq!(entry["infoAddr"], "127.0.0.1:21001");
+    assert_eq!(entry["xferaddr"], "127.0.0.1:20001");
+}
