@@ -15,7 +15,7 @@ pub enum Rule {
     RenameOldTargetExists = 4,
     /// OP_RENAME_OLD whose target has no parent directory.
     RenameOldTargetParentMissing = 5,
-    /// OP_MKDIR of a path that exists, as a directory or a file. The inode id still raises the counter.
+    /// OP_MKDIR of a path that exists, as a directory or a file. The inode id still raises the counter, so whoever applies it may count it as a fit.
     MkdirExists = 6,
     /// OP_SET_REPLICATION of a missing path.
     SetReplicationMissing = 7,
@@ -49,6 +49,8 @@ pub enum Rule {
     TimesUnchanged = 21,
     /// OP_SET_OWNER with neither user nor group.
     SetOwnerUnchanged = 22,
+    /// OP_RENAME_OLD of a directory to a place below itself.
+    RenameOldBelowItself = 23,
 }
 
 impl Rule {
