@@ -117,10 +117,11 @@ impl<'a> Checker<'a> {
         }
         self.traverse(path)?;
         let depth = path.depth();
-        if let (Some(parent), true) = (wanted.parent, depth > 0) {
-            if parent.implies(Action::WRITE) && path.last().is_some() {
-                self.sticky(path)?;
-            }
+        if let (Some(parent), true) = (wanted.parent, depth > 0)
+            && parent.implies(Action::WRITE)
+            && path.last().is_some()
+        {
+            self.sticky(path)?;
         }
         if let (Some(ancestor), true) = (wanted.ancestor, depth > 0) {
             self.allowed(path, (path.inodes().len() - 1).min(depth - 1), ancestor)?;
@@ -134,12 +135,11 @@ impl<'a> Checker<'a> {
         if let (Some(subtree), Some(top)) = (wanted.subtree, path.last()) {
             self.subtree(top, subtree, wanted.ignore_empty)?;
         }
-        if let (true, Some(inode)) = (wanted.owner, path.last()) {
-            if **self.store.user_name(self.store.owner(inode).0) != *self.user {
-                let text =
-                    format!("Permission denied. user={} is not the owner of inode={}", self.user, path.path_text());
-                return Err(Refusal::AccessControl(text.into()));
-            }
+        if let (true, Some(inode)) = (wanted.owner, path.last())
+            && **self.store.user_name(self.store.owner(inode).0) != *self.user
+        {
+            let text = format!("Permission denied. user={} is not the owner of inode={}", self.user, path.path_text());
+            return Err(Refusal::AccessControl(text.into()));
         }
         Ok(())
     }
@@ -265,7 +265,8 @@ impl<'a> Checker<'a> {
         let mut open = vec![top];
         while let Some(directory) = open.pop() {
             let (list, count) = self.store.children(directory);
-            if !(count == 0 && ignore_empty) && !self.permits(directory, access) {
+            let left_out = ignore_empty && count == 0;
+            if !left_out && !self.permits(directory, access) {
                 return Err(self.denied(directory, path_of(directory), access));
             }
             let sticky = self.store.mode(directory).sticky();

@@ -76,10 +76,10 @@ impl Tree {
         if store.find_inode(id) != Some(inode) {
             wrong.push(format!("inode {id} is not in the index"));
         }
-        if let Some(construction) = self.construction(inode) {
-            if !self.leases.get(&construction.client).is_some_and(|l| l.files.contains(&id)) {
-                wrong.push(format!("open file {id} has no lease of {}", construction.client));
-            }
+        if let Some(construction) = self.construction(inode)
+            && !self.leases.get(&construction.client).is_some_and(|l| l.files.contains(&id))
+        {
+            wrong.push(format!("open file {id} has no lease of {}", construction.client));
         }
     }
 

@@ -179,10 +179,10 @@ impl Lists {
 
     /// Drops a list.
     pub fn free(&mut self, list: u32) {
-        if let Some(slot) = (list as usize).checked_sub(1).and_then(|i| self.slots.get_mut(i)) {
-            if slot.take().is_some() {
-                self.free.push(list);
-            }
+        if let Some(slot) = (list as usize).checked_sub(1).and_then(|i| self.slots.get_mut(i))
+            && slot.take().is_some()
+        {
+            self.free.push(list);
         }
     }
 

@@ -28,10 +28,9 @@ impl Tree {
         let client = self.leases.add(client, id);
         if let Some(before) =
             self.constructions.insert(inode, Construction { client: client.clone(), machine: machine.into() })
+            && before.client != client
         {
-            if before.client != client {
-                self.leases.remove(&before.client, id);
-            }
+            self.leases.remove(&before.client, id);
         }
         let features = store.features(inode);
         store.set_features(inode, features.with(Features::CONSTRUCTION));

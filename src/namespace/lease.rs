@@ -62,10 +62,10 @@ impl Leases {
     pub(crate) fn remove(&mut self, holder: &str, file: InodeId) {
         let Some(lease) = self.by_holder.get_mut(holder) else { return };
         lease.files.remove(&file);
-        if lease.files.is_empty() {
-            if let Some(lease) = self.by_holder.remove(holder) {
-                self.by_age.remove(&(lease.renewed, lease.holder));
-            }
+        if lease.files.is_empty()
+            && let Some(lease) = self.by_holder.remove(holder)
+        {
+            self.by_age.remove(&(lease.renewed, lease.holder));
         }
     }
 

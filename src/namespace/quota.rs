@@ -168,10 +168,10 @@ impl Tree {
         }
         let mut current = Some(directory);
         while let Some(inode) = current {
-            if store.features(inode).contains(Features::QUOTA) {
-                if let Some(record) = self.quotas.get_mut(&inode) {
-                    add(&mut record.usage, delta);
-                }
+            if store.features(inode).contains(Features::QUOTA)
+                && let Some(record) = self.quotas.get_mut(&inode)
+            {
+                add(&mut record.usage, delta);
             }
             current = store.parent(inode);
         }

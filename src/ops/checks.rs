@@ -61,10 +61,10 @@ impl<'a> View<'a> {
             Err(Refusal::ParentNotDirectory(text)) if !walk.creates() => return Err(Refusal::AccessControl(text)),
             other => other?,
         }
-        if walk.follows() {
-            if let Some(link) = self.state.tree.unresolved(&self.state.store, resolved, resolved.depth()) {
-                return Err(link);
-            }
+        if walk.follows()
+            && let Some(link) = self.state.tree.unresolved(&self.state.store, resolved, resolved.depth())
+        {
+            return Err(link);
         }
         Ok(())
     }

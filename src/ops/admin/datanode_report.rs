@@ -17,7 +17,10 @@ pub fn get_datanode_report<'a>(view: &View<'a>, kind: ReportKind) -> Result<Vec<
 ///
 /// # Errors
 /// `AccessControl`.
-pub fn get_datanode_storage_report<'a>(view: &View<'a>, kind: ReportKind) -> Result<Vec<(&'a Node, Vec<&'a Volume>)>, Refusal> {
+pub fn get_datanode_storage_report<'a>(
+    view: &View<'a>,
+    kind: ReportKind,
+) -> Result<Vec<(&'a Node, Vec<&'a Volume>)>, Refusal> {
     let nodes = get_datanode_report(view, kind)?;
     Ok(nodes.into_iter().map(|node| (node, view.state.blocks.volumes_of(node).collect())).collect())
 }

@@ -124,10 +124,10 @@ impl Naive {
             return None;
         }
         let kind = self.get(source)?;
-        if let Some(old) = self.get(target) {
-            if old != kind || !overwrite || !self.below(target).is_empty() {
-                return None;
-            }
+        if let Some(old) = self.get(target)
+            && (old != kind || !overwrite || !self.below(target).is_empty())
+        {
+            return None;
         }
         if self.get(Self::parent(target)) != Some(Kind::Directory) {
             return None;

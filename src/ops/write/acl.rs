@@ -202,10 +202,10 @@ impl Builder {
         for kind in [AclKind::User, AclKind::Group, AclKind::Other] {
             let base =
                 |scope| self.entries.iter().find(move |e| e.scope == scope && e.kind == kind && e.name.is_none());
-            if base(AclScope::Default).is_none() {
-                if let Some(access) = base(AclScope::Access).cloned() {
-                    self.entries.push(AclEntry { scope: AclScope::Default, ..access });
-                }
+            if base(AclScope::Default).is_none()
+                && let Some(access) = base(AclScope::Access).cloned()
+            {
+                self.entries.push(AclEntry { scope: AclScope::Default, ..access });
             }
         }
     }

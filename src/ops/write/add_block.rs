@@ -78,10 +78,11 @@ impl AddBlock {
             return Ok((file, Last::Add));
         }
         let block_size = view.state.tree.file_shape(store, file).map_or(0, |s| s.block_size);
-        if let (None, Some(last)) = (&self.previous, &last) {
-            if last.block.length >= block_size && last.state == BlockState::Complete {
-                return Ok((file, Last::Add)); // the first block after an append to a file that ends with a full one
-            }
+        if let (None, Some(last)) = (&self.previous, &last)
+            && last.block.length >= block_size
+            && last.state == BlockState::Complete
+        {
+            return Ok((file, Last::Add)); // the first block after an append to a file that ends with a full one
         }
         let penultimate = info(count.checked_sub(2)).map(|i| i.block);
         match (store.last_block(file), &last) {
@@ -148,10 +149,10 @@ impl Write for AddBlock {
     fn prepare(&self, view: &View<'_>) -> Result<AddBlockPrepared, Refusal> {
         let resolved = view.resolve_file(&self.path, self.file)?;
         let (file, last) = self.analyse(view, &resolved)?;
-        if let Last::Repeated(b) = last {
-            if !view.state.blocks.expected(view.state.store.block(b).block.id).is_empty() {
-                return Ok(AddBlockPrepared::Repeated);
-            }
+        if let Last::Repeated(b) = last
+            && !view.state.blocks.expected(view.state.store.block(b).block.id).is_empty()
+        {
+            return Ok(AddBlockPrepared::Repeated);
         }
         if !view.blocks_finished(file, false) {
             return Err(Refusal::NotReplicatedYet(view.path_text(&self.path)));
