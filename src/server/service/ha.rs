@@ -2,14 +2,13 @@
 
 use super::table::Ha;
 use super::{Answer, EMPTY, Shared, message, superuser};
-use bytes::Bytes;
 use engine::HaState;
 use hadoop_proto::common::{GetServiceStatusResponseProto, HaServiceStateProto};
 use observe::RemoteException;
 use observe::remote_exception::class;
 use vocab::Caller;
 
-pub(super) fn serve(shared: &Shared, method: Ha, caller: &Caller, _body: Bytes) -> Answer {
+pub(super) fn serve(shared: &Shared, method: Ha, caller: &Caller) -> Answer {
     let name = match method {
         Ha::MonitorHealth => {
             superuser(shared, caller, "monitorHealth")?;

@@ -18,6 +18,8 @@ pub mod topology;
 use blocks::StorageInfo;
 use bytes::Bytes;
 use engine::Engine;
+use futures_util::FutureExt;
+use futures_util::future::{Either, ready};
 use hadoop_proto::shape::Shaped;
 use hadoop_proto::view::ViewError;
 use hadoop_proto::{DecodeError, Message};
@@ -118,20 +120,40 @@ impl Port {
         Port { shared, kind }
     }
 
-    async fn serve(&self, call: Call<Method>) -> Answer {
-        let shared = &*self.shared;
-        let Call { method, caller, body, .. } = call;
-        match method.handler {
-            Handler::Client(operation) => client::serve(shared, operation, &caller, body).await,
-            Handler::Datanode(method) => datanode::serve(shared, method, &caller, body).await,
-            Handler::Lifeline => datanode::lifeline(shared, &caller, &body),
-            Handler::Namenode(method) => namenode::serve(shared, method, &caller, body).await,
-            Handler::Ha(method) => ha::serve(shared, method, &caller, body),
-            Handler::Refresh(method) => refresh::serve(shared, method, &caller, body).await,
-            Handler::Reconfiguration(method) => reconfiguration::serve(shared, method, &caller),
-            Handler::Meta(method) => meta::serve(self.kind, method, body),
-            Handler::Missing => Err(unsupported(method.name)),
+    /// Serves what needs no waiting; `None` for the rest.
+    fn at_once(&self, call: &Call<Method>) -> Option<Answer> {
+        let (shared, caller, body) = (&*self.shared, &call.caller, &call.body);
+        match call.method.handler {
+            Handler::Client(operation) => client::at_once(&client::Request { shared, operation, caller, body }),
+            Handler::Lifeline => Some(datanode::lifeline(shared, caller, body)),
+            Handler::Ha(method) => Some(ha::serve(shared, method, caller)),
+            Handler::Reconfiguration(method) => Some(reconfiguration::serve(shared, method, caller)),
+            Handler::Meta(method) => Some(meta::serve(self.kind, method, body.clone())),
+            Handler::Missing => Some(Err(unsupported(call.method.name))),
+            Handler::Datanode(_) | Handler::Namenode(_) | Handler::Refresh(_) => None,
         }
+    }
+}
+
+/// Serves what may wait.
+async fn in_time(shared: Arc<Shared>, call: Call<Method>) -> Answer {
+    let Call { method, caller, body, .. } = call;
+    let (shared, caller) = (&*shared, &caller);
+    match method.handler {
+        Handler::Client(operation) => {
+            client::in_time(&client::Request { shared, operation, caller, body: &body }).await
+        }
+        Handler::Datanode(method) => datanode::serve(shared, method, caller, body).await,
+        Handler::Namenode(method) => namenode::serve(shared, method, caller).await,
+        Handler::Refresh(method) => refresh::serve(shared, method, caller, body).await,
+        _ => Err(unsupported(method.name)),
+    }
+}
+
+fn reply(answer: Answer) -> Reply {
+    match answer {
+        Ok(message) => Reply::Message(message),
+        Err(exception) => Reply::Error(exception),
     }
 }
 
@@ -142,10 +164,11 @@ impl rpc::Service for Port {
         self.kind.find(protocol, version, method)
     }
 
-    async fn call(&self, call: Call<Method>) -> Reply {
-        match self.serve(call).await {
-            Ok(message) => Reply::Message(message),
-            Err(exception) => Reply::Error(exception),
+    /// Reads are done before there is a future; what may wait has one of its own on the heap, so that the value that is moved about is small.
+    fn call(&self, call: Call<Method>) -> impl Future<Output = Reply> + Send {
+        match self.at_once(&call) {
+            Some(answer) => Either::Left(ready(reply(answer))),
+            None => Either::Right(Box::pin(in_time(self.shared.clone(), call)).map(reply)),
         }
     }
 

@@ -15,7 +15,7 @@ use hadoop_proto::namenode::{
 };
 use vocab::Caller;
 
-pub(super) async fn serve(shared: &Shared, method: Namenode, caller: &Caller, _body: Bytes) -> Answer {
+pub(super) async fn serve(shared: &Shared, method: Namenode, caller: &Caller) -> Answer {
     match method {
         Namenode::Version => message(&VersionResponseProto { info: namespace_info(shared) }),
         Namenode::ErrorReport => Ok(EMPTY),

@@ -27,8 +27,8 @@ pub(super) fn located(request: &Request<'_>, block: &LocatedBlock) -> Answer {
 }
 
 pub(super) async fn add_block(request: &Request<'_>) -> Answer {
-    let bad = |e: ViewError| bad_view::<AddBlockRequestProto>(&request.body, e);
-    let asked = view::AddBlockRequest::parse(&request.body).map_err(bad)?;
+    let bad = |e: ViewError| bad_view::<AddBlockRequestProto>(request.body, e);
+    let asked = view::AddBlockRequest::parse(request.body).map_err(bad)?;
     let (excluded, favored) = nodes(request, &asked).map_err(bad)?;
     let flags = asked.flags.iter().collect::<Result<Vec<_>, _>>().map_err(bad)?;
     let operation = AddBlock {
@@ -70,7 +70,7 @@ fn nodes(
 
 pub(super) async fn complete(request: &Request<'_>) -> Answer {
     let asked =
-        view::CompleteRequest::parse(&request.body).map_err(|e| bad_view::<CompleteRequestProto>(&request.body, e))?;
+        view::CompleteRequest::parse(request.body).map_err(|e| bad_view::<CompleteRequestProto>(request.body, e))?;
     let operation = Complete {
         path: asked.src.to_str().into_owned().into_bytes(),
         file: InodeId(asked.file_id as i64),
@@ -105,8 +105,8 @@ pub(super) async fn fsync(request: &Request<'_>) -> Answer {
 }
 
 pub(super) async fn renew_lease(request: &Request<'_>) -> Answer {
-    let asked = view::RenewLeaseRequest::parse(&request.body)
-        .map_err(|e| bad_view::<RenewLeaseRequestProto>(&request.body, e))?;
+    let asked = view::RenewLeaseRequest::parse(request.body)
+        .map_err(|e| bad_view::<RenewLeaseRequestProto>(request.body, e))?;
     request.write(RenewLease { client: asked.client_name.to_str().into() }).await?;
     Ok(EMPTY)
 }

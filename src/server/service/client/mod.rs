@@ -21,24 +21,15 @@ use ops::{Operation, View, Write};
 use vocab::{Caller, Refusal};
 
 /// A call on its way to a handler.
-struct Request<'a> {
-    shared: &'a Shared,
-    operation: Operation,
-    caller: &'a Caller,
-    body: Bytes,
-}
-
-/// Serves one call of the client protocol.
-pub(super) async fn serve(shared: &Shared, operation: Operation, caller: &Caller, body: Bytes) -> Answer {
-    let request = Request { shared, operation, caller, body };
-    match at_once(&request) {
-        Some(answer) => answer,
-        None => in_time(&request).await,
-    }
+pub(super) struct Request<'a> {
+    pub shared: &'a Shared,
+    pub operation: Operation,
+    pub caller: &'a Caller,
+    pub body: &'a Bytes,
 }
 
 /// Methods that are answered without waiting; `None` for all others.
-fn at_once(request: &Request<'_>) -> Option<Answer> {
+pub(super) fn at_once(request: &Request<'_>) -> Option<Answer> {
     Some(match request.operation {
         Operation::GetFileInfo => read::file_info(request),
         Operation::GetFileLinkInfo => read::file_link_info(request),
@@ -79,7 +70,7 @@ fn at_once(request: &Request<'_>) -> Option<Answer> {
 }
 
 /// Methods that wait: for the journal, or between slices of long work.
-async fn in_time(request: &Request<'_>) -> Answer {
+pub(super) async fn in_time(request: &Request<'_>) -> Answer {
     match request.operation {
         Operation::GetContentSummary => read::content_summary(request).await,
         Operation::GetQuotaUsage => read::quota_usage(request).await,

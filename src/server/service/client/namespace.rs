@@ -25,7 +25,7 @@ fn modes(masked: &view::FsPermission<'_>, unmasked: Option<&view::FsPermission<'
 
 pub(super) async fn mkdirs(request: &Request<'_>) -> Answer {
     let asked =
-        view::MkdirsRequest::parse(&request.body).map_err(|e| bad_view::<MkdirsRequestProto>(&request.body, e))?;
+        view::MkdirsRequest::parse(request.body).map_err(|e| bad_view::<MkdirsRequestProto>(request.body, e))?;
     let operation = Mkdirs {
         path: asked.src.to_str().into_owned().into_bytes(),
         modes: modes(&asked.masked, asked.unmasked.as_ref()),
@@ -36,7 +36,7 @@ pub(super) async fn mkdirs(request: &Request<'_>) -> Answer {
 
 pub(super) async fn create(request: &Request<'_>) -> Answer {
     let asked =
-        view::CreateRequest::parse(&request.body).map_err(|e| bad_view::<CreateRequestProto>(&request.body, e))?;
+        view::CreateRequest::parse(request.body).map_err(|e| bad_view::<CreateRequestProto>(request.body, e))?;
     let flag = |flag: CreateFlagProto| asked.create_flag & flag as u32 != 0;
     let operation = Create {
         path: asked.src.to_str().into_owned().into_bytes(),
@@ -64,14 +64,14 @@ pub(super) async fn create(request: &Request<'_>) -> Answer {
 
 pub(super) async fn delete(request: &Request<'_>) -> Answer {
     let asked =
-        view::DeleteRequest::parse(&request.body).map_err(|e| bad_view::<DeleteRequestProto>(&request.body, e))?;
+        view::DeleteRequest::parse(request.body).map_err(|e| bad_view::<DeleteRequestProto>(request.body, e))?;
     let operation = Delete { path: asked.src.to_str().into_owned().into_bytes(), recursive: asked.recursive };
     boolean(request.write(operation).await?)
 }
 
 pub(super) async fn rename(request: &Request<'_>) -> Answer {
     let asked =
-        view::RenameRequest::parse(&request.body).map_err(|e| bad_view::<RenameRequestProto>(&request.body, e))?;
+        view::RenameRequest::parse(request.body).map_err(|e| bad_view::<RenameRequestProto>(request.body, e))?;
     let operation = Rename {
         source: asked.src.to_str().into_owned().into_bytes(),
         target: asked.dst.to_str().into_owned().into_bytes(),
@@ -81,7 +81,7 @@ pub(super) async fn rename(request: &Request<'_>) -> Answer {
 
 pub(super) async fn rename2(request: &Request<'_>) -> Answer {
     let asked =
-        view::Rename2Request::parse(&request.body).map_err(|e| bad_view::<Rename2RequestProto>(&request.body, e))?;
+        view::Rename2Request::parse(request.body).map_err(|e| bad_view::<Rename2RequestProto>(request.body, e))?;
     let operation = Rename2 {
         source: asked.src.to_str().into_owned().into_bytes(),
         target: asked.dst.to_str().into_owned().into_bytes(),

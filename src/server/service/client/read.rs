@@ -34,8 +34,8 @@ use vocab::{Action, InodeId, Refusal};
 const STATUS_BYTES: usize = 160;
 
 pub(super) fn file_info(request: &Request<'_>) -> Answer {
-    let asked = view::GetFileInfoRequest::parse(&request.body)
-        .map_err(|e| bad_view::<GetFileInfoRequestProto>(&request.body, e))?;
+    let asked = view::GetFileInfoRequest::parse(request.body)
+        .map_err(|e| bad_view::<GetFileInfoRequestProto>(request.body, e))?;
     let src = asked.src.to_str();
     one_status(request, |v| Ok(file_info::get_file_info(v, src.as_bytes())?.map(|status| (status, None))))
 }
@@ -83,8 +83,8 @@ impl ListingVisitor for Entries<'_> {
 }
 
 pub(super) fn listing(request: &Request<'_>) -> Answer {
-    let asked = view::GetListingRequest::parse(&request.body)
-        .map_err(|e| bad_view::<GetListingRequestProto>(&request.body, e))?;
+    let asked = view::GetListingRequest::parse(request.body)
+        .map_err(|e| bad_view::<GetListingRequestProto>(request.body, e))?;
     let (src, pool) = (asked.src.to_str(), &request.shared.identity.block_pool);
     let mut out = BytesMut::with_capacity(64 * STATUS_BYTES);
     request.read(|v| {
@@ -182,8 +182,8 @@ pub(super) fn batched_listing(request: &Request<'_>) -> Answer {
 }
 
 pub(super) fn block_locations(request: &Request<'_>) -> Answer {
-    let asked = view::GetBlockLocationsRequest::parse(&request.body)
-        .map_err(|e| bad_view::<GetBlockLocationsRequestProto>(&request.body, e))?;
+    let asked = view::GetBlockLocationsRequest::parse(request.body)
+        .map_err(|e| bad_view::<GetBlockLocationsRequestProto>(request.body, e))?;
     let (src, pool) = (asked.src.to_str(), &request.shared.identity.block_pool);
     let mut out = BytesMut::with_capacity(1_024);
     let touch = request.read(|v| {

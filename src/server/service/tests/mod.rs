@@ -266,5 +266,5 @@ async fn calls_are_small_values() {
         received: std::time::Instant::now(),
     };
     let size = std::mem::size_of_val(&rpc::Service::call(&port, call));
-    assert!(size <= 4_096, "{size} bytes");
+    assert!(size <= 256, "{size} bytes");
 }
