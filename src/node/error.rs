@@ -29,22 +29,22 @@ pub enum StartError {
     #[error("Error: starting log segment failed for too many journals\n{0}")]
     Journal(String),
     /// The HTTP port is taken or not ours.
-    #[error("Port in use: {address}: {error}")]
+    #[error("Port in use: {address}\n{problem}")]
     HttpPort {
         /// `host:port`
         address: String,
         /// Why.
-        error: io::Error,
+        problem: String,
     },
     /// An RPC port is taken or not ours.
     #[error(
-        "Problem binding to [{address}] java.net.BindException: {error}; For more details see:  http://wiki.apache.org/hadoop/BindException"
+        "Problem binding to [{address}] java.net.BindException: {problem}; For more details see:  http://wiki.apache.org/hadoop/BindException"
     )]
     RpcPort {
         /// `host:port`
         address: String,
         /// Why.
-        error: io::Error,
+        problem: String,
     },
     /// The operating system refused something else.
     #[error("{what}: {error}")]

@@ -16,7 +16,7 @@ use tokio::net::TcpListener;
 /// [`StartError::HttpPort`].
 pub async fn bind_http(addresses: &Addresses) -> Result<TcpListener, StartError> {
     let place = addresses.http.bind();
-    let taken = |error| StartError::HttpPort { address: place.to_string(), error };
+    let taken = |error| StartError::HttpPort { address: place.to_string(), problem: problem(&error) };
     server::http::bind(resolve(&place).map_err(taken)?).await.map_err(taken)
 }
 
@@ -45,10 +45,20 @@ fn bind_port(kind: PortKind, places: &[HostPort], handlers: u32, settings: &Sett
         PortKind::Lifeline => "lifeline",
     };
     let limits = convert::port(&settings.rpc, handlers, settings.caller_context);
-    let taken = |error| StartError::RpcPort { address: places[0].to_string(), error };
+    let taken = |error| StartError::RpcPort { address: places[0].to_string(), problem: problem(&error) };
     let addresses = places.iter().map(resolve).collect::<io::Result<Vec<_>>>().map_err(taken)?;
     let listener = Listener::bind(name, &addresses, limits.backlog).map_err(taken)?;
     Ok(BoundPort { kind, listener, settings: limits })
+}
+
+/// The error in the words that a Java program would have.
+fn problem(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => "Address already in use".to_owned(),
+        io::ErrorKind::AddrNotAvailable => "Cannot assign requested address".to_owned(),
+        io::ErrorKind::PermissionDenied => "Permission denied".to_owned(),
+        _ => error.to_string(),
+    }
 }
 
 /// The first address of a host, IPv4 before IPv6, as a Java server that listens on a name binds it.

@@ -2,7 +2,7 @@
 
 use super::load::{self, Load, Loaded};
 use super::signals::Signals;
-use super::{HADOOP_REVISION, HADOOP_VERSION, StartError, convert, journals, ports, reload, retention, ticks};
+use super::{HADOOP_REVISION, HADOOP_VERSION, StartError, bar, convert, journals, ports, reload, retention, ticks};
 use crate::config::Configuration;
 use crate::config::settings::Settings;
 use engine::{Checkpoints, Engine, HaState};
@@ -156,6 +156,7 @@ async fn load_and_open(
     progress: &Arc<StartupProgress>,
 ) -> Result<(Loaded, storage::journal::Journal), StartError> {
     let (settings, policy, os, progress) = (settings.clone(), policy.clone(), os.clone(), progress.clone());
+    let bar = bar::show(progress.clone());
     let load = move || {
         let blocks = convert::blocks(&settings);
         let load = Load { settings: &settings, policy: &policy, blocks: &blocks, os: &os, progress: &progress };
@@ -163,7 +164,12 @@ async fn load_and_open(
         let journal = journals::open(&loaded, &settings, &os)?;
         Ok((loaded, journal))
     };
-    tokio::task::spawn_blocking(load).await.unwrap_or_else(|panicked| std::panic::resume_unwind(panicked.into_panic()))
+    let loading = tokio::task::spawn_blocking(load);
+    let loaded = tokio::select! {
+        loaded = loading => loaded,
+        never = bar => match never {},
+    };
+    loaded.unwrap_or_else(|panicked| std::panic::resume_unwind(panicked.into_panic()))
 }
 
 /// What the ports need of a loaded file system.
@@ -186,9 +192,7 @@ fn assemble(
         Ok(hosts) => state.blocks.hosts = hosts,
         Err(error) => tracing::error!("error reading hosts files: {error}"),
     }
-    let open_blocks = state.blocks.open_block_count();
-    let stamp = state.sequences.stamp;
-    state.blocks.start(&state.store, open_blocks, stamp, load::now(os));
+    state.start(load::now(os));
     let checkpoints = Checkpoints {
         os: os.clone(),
         image_folders: directories.image_folders().into(),
