@@ -306,7 +306,7 @@ impl Conversation {
     }
 
     fn number(&mut self, name: &str, number: u64) -> String {
-        if let Some(kind) = Kind::of_field(name).filter(|_| number != 0) {
+        if let Some(kind) = Kind::of_field(name).filter(|_| number != 0 && number != u64::MAX) {
             return self.names.name(kind, number);
         }
         match name {

@@ -4,6 +4,7 @@
 //! Never: looks into the NameNode; takes an outcome for right that the Java NameNode does not have, except where it has the reported fault.
 //! Invariants: tests that share a NameNode keep to folders of their own; a trial that Hadoop fails says so when it is left out there.
 
+mod absent;
 mod answers;
 mod attributes;
 mod client;
