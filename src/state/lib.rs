@@ -128,3 +128,6 @@ impl fmt::Debug for State {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;
