@@ -81,6 +81,10 @@ pub struct Settings {
     pub protected_directories: Vec<Vec<u8>>,
     /// `dfs.protected.subdirectories.enable`.
     pub protected_subdirectories: bool,
+    /// `dfs.namenode.ec.system.default.policy`: enabled at every start; empty for none.
+    pub erasure_coding_default: Arc<str>,
+    /// Whether `dfs.storage.policy.satisfier.mode` asks for a satisfier.
+    pub storage_policy_satisfier: bool,
     /// Whether symbolic links may be made (no key in Hadoop; off).
     pub symlinks: bool,
 }
@@ -126,6 +130,8 @@ impl Default for Settings {
             owner_sets_quota: false,
             protected_directories: Vec::new(),
             protected_subdirectories: false,
+            erasure_coding_default: "RS-6-3-1024k".into(),
+            storage_policy_satisfier: false,
             symlinks: false,
         }
     }

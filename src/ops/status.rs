@@ -2,7 +2,8 @@
 
 use crate::View;
 use blocks::{Located, Reader};
-use record::{Features, InodeHandle, InodeKind, KindTag};
+use record::{BlockInfo, Features, InodeHandle, InodeKind, KindTag};
+use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::sync::Arc;
 use vocab::{BlockState, InodeId, Mode, TimeMs};
@@ -152,35 +153,44 @@ impl<'a> View<'a> {
         LocatedBlock { offset, located }
     }
 
-    /// Blocks of a file that touch `length` bytes from `offset` on.
-    pub fn located_blocks(&self, file: InodeHandle, offset: u64, length: u64) -> LocatedBlocks {
+    /// Blocks of a file that touch `length` bytes from `offset` on, by Hadoop's walk: the block that holds `offset` and those after it up to the
+    /// range's end. An empty last block being written comes along if the range goes beyond what precedes it.
+    pub fn located_blocks(&self, file: InodeHandle, offset: u64, length: u64, reader: &Reader<'_>) -> LocatedBlocks {
         let state = self.state;
-        let under_construction = state.is_open(file);
-        let reader = self.reader();
-        let end = offset.saturating_add(length);
-        let mut answer = LocatedBlocks { under_construction, ..LocatedBlocks::default() };
-        let mut start = 0u64;
+        let mut answer = LocatedBlocks { under_construction: state.is_open(file), ..LocatedBlocks::default() };
         let blocks = state.store.blocks_of(file);
-        for (i, b) in blocks.iter().enumerate() {
-            let info = state.store.block(*b);
-            let last = i + 1 == blocks.len();
-            let stop = start + info.block.length;
-            if start < end && stop > offset && !(last && under_construction && info.state != BlockState::Complete) {
-                answer.blocks.push(self.locate(*b, start, &reader));
+        let infos: SmallVec<[BlockInfo; 4]> = blocks.iter().map(|b| state.store.block(*b)).collect();
+        let Some(last) = infos.last() else { return answer };
+        answer.last_complete = last.state == BlockState::Complete;
+        let total: u64 = infos.iter().map(|i| i.block.length).sum();
+        let last_start = total - last.block.length;
+        answer.file_length = if answer.last_complete { total } else { last_start };
+        let (mut at, mut start) = (0, 0);
+        if infos[0].block.length > 0 {
+            while at < infos.len() && start + infos[at].block.length <= offset {
+                start += infos[at].block.length;
+                at += 1;
             }
-            if last {
-                answer.last_complete = info.state == BlockState::Complete;
-                let located = self.locate(*b, start, &reader);
-                let open = under_construction && !answer.last_complete;
-                if open && start < end && (stop > offset || info.block.length == 0 && start >= offset) {
-                    answer.blocks.push(located.clone());
-                }
-                answer.last = Some(located);
-                answer.file_length = if open { start } else { stop };
-            }
-            start = stop;
         }
+        let end = offset.saturating_add(length);
+        while at < infos.len() {
+            answer.blocks.push(self.locate(blocks[at], start, reader));
+            start += infos[at].block.length;
+            at += 1;
+            if start >= end {
+                break;
+            }
+        }
+        answer.last = match answer.blocks.last() {
+            Some(given) if at == blocks.len() => Some(given.clone()),
+            _ => Some(self.locate(blocks[blocks.len() - 1], last_start, reader)),
+        };
         answer
+    }
+
+    /// All blocks of a file, for a status with locations.
+    pub fn all_located_blocks(&self, file: InodeHandle, reader: &Reader<'_>) -> LocatedBlocks {
+        self.located_blocks(file, 0, self.state.tree.file_length(&self.state.store, file), reader)
     }
 }
 

@@ -106,7 +106,8 @@ fn list_one(
     if view.state.store.kind(inode) != KindTag::Directory {
         visitor.begin(index);
         let status = view.status(inode, b"", policy);
-        let located = (need_location && status.kind == KindTag::File).then(|| view.located_blocks(inode, 0, u64::MAX));
+        let located =
+            (need_location && status.kind == KindTag::File).then(|| view.all_located_blocks(inode, &view.reader()));
         visitor.entry(&status, located.as_ref());
         visitor.end(0);
         *left -= 1;

@@ -30,7 +30,7 @@ pub fn get_block_locations(view: &View<'_>, path: &[u8], offset: i64, length: i6
     let file = view.file_of(&resolved)?;
     view.check_inode(&resolved, Action::READ)?;
     check_readable_by_superuser(view, file)?;
-    let blocks = view.located_blocks(file, offset as u64, length as u64);
+    let blocks = view.located_blocks(file, offset as u64, length as u64, &view.reader());
     if blocks.blocks.iter().any(|b| b.located.locations.is_empty()) {
         view.check_safe_mode(|| format!("Zero blocklocations for {text}"))?;
     }

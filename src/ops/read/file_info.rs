@@ -40,7 +40,8 @@ pub fn get_located_file_info<'a>(
     path: &[u8],
 ) -> Result<Option<(FileStatus<'a>, Option<LocatedBlocks>)>, Refusal> {
     let Some(inode) = find(view, path, Walk::Read)? else { return Ok(None) };
-    let located = (view.state.store.kind(inode) == KindTag::File).then(|| view.located_blocks(inode, 0, u64::MAX));
+    let located =
+        (view.state.store.kind(inode) == KindTag::File).then(|| view.all_located_blocks(inode, &view.reader()));
     Ok(Some((view.own_status(inode), located)))
 }
 

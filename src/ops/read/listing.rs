@@ -2,6 +2,7 @@
 
 use crate::View;
 use crate::status::{FileStatus, LocatedBlocks};
+use blocks::Reader;
 use namespace::resolve::is_exactly_reserved;
 use namespace::{Resolved, Walk};
 use record::{InodeHandle, KindTag};
@@ -62,7 +63,7 @@ pub fn get_listing(
     let policy = view.state.tree.storage_policy(&view.state.store, inode);
     if !is_directory(inode) {
         let mut budget = view.settings.listing_limit as i64;
-        give(view, inode, b"", policy, need_location, visitor, &mut budget);
+        give(view, inode, b"", policy, need_location.then(|| view.reader()).as_ref(), visitor, &mut budget);
         return Ok(Some(Page { given: 1, remaining: 0 }));
     }
     Ok(Some(list_directory(view, inode, policy, &start_after, need_location, view.settings.listing_limit, visitor)))
@@ -94,10 +95,11 @@ pub(super) fn list_directory(
     let total = state.store.children(directory).1 as usize - before;
     let mut budget = limit as i64;
     let mut given = 0;
+    let reader = need_location.then(|| view.reader());
     for child in children.take(limit) {
         let own = state.tree.own_storage_policy(&state.store, child);
         let policy = if own == UNSPECIFIED { policy } else { own };
-        give(view, child, state.store.name(child), policy, need_location, visitor, &mut budget);
+        give(view, child, state.store.name(child), policy, reader.as_ref(), visitor, &mut budget);
         given += 1;
         if budget <= 0 {
             break;
@@ -111,13 +113,13 @@ fn give<'a>(
     inode: InodeHandle,
     name: &'a [u8],
     policy: u8,
-    need_location: bool,
+    reader: Option<&Reader<'_>>,
     visitor: &mut dyn ListingVisitor,
     budget: &mut i64,
 ) {
     let status = view.status(inode, name, policy);
-    if need_location && status.kind == KindTag::File {
-        let located = view.located_blocks(inode, 0, u64::MAX);
+    if let Some(reader) = reader.filter(|_| status.kind == KindTag::File) {
+        let located = view.all_located_blocks(inode, reader);
         *budget -= located.blocks.len() as i64 * i64::from(status.replication);
         visitor.entry(&status, Some(&located));
     } else {

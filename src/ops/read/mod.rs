@@ -7,9 +7,13 @@
 pub mod acl_status;
 pub mod batched_listing;
 pub mod block_locations;
+pub mod caches;
+pub mod corrupt_files;
 pub mod defaults;
 pub mod file_info;
 pub mod listing;
 pub mod open_files;
+pub mod snapshots;
 pub mod statistics;
 pub mod summary;
+pub mod zones;

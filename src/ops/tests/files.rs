@@ -161,3 +161,29 @@ fn a_refused_overwrite_keeps_the_old_file() {
     assert_eq!(new.length, 0);
     assert_eq!(w.state.store.block_count(), 0);
 }
+
+#[test]
+fn ranges_of_a_file_being_written() {
+    use crate::read::block_locations::get_block_locations;
+    let mut w = World::with_datanodes(1);
+    let id = w.open("/f", "c");
+    let ranges = |w: &World, offset: i64, length: i64| {
+        let who = superuser();
+        w.view(&who, |v| {
+            let located = get_block_locations(v, b"/f", offset, length).unwrap().blocks;
+            (located.file_length, located.blocks.iter().map(|b| b.offset).collect::<Vec<_>>())
+        })
+    };
+    assert_eq!(ranges(&w, 0, 100), (0, vec![]));
+    let first = w.add_block("/f", id, "c", None).unwrap().located.block;
+    assert_eq!(ranges(&w, 5, 100), (0, vec![0]), "an empty first block is always there");
+    let first = Block { length: 100, ..first };
+    w.received(1, first);
+    w.add_block("/f", id, "c", Some(first)).unwrap();
+    assert_eq!(ranges(&w, 0, 1), (100, vec![0]));
+    assert_eq!(ranges(&w, 0, 101), (100, vec![0, 100]), "an empty last block, if the range goes beyond the rest");
+    assert_eq!(ranges(&w, 100, 1), (100, vec![]));
+    w.write(&superuser(), &Fsync { path: b"/f".into(), file: id, client: "c".into(), last_length: 40 }).unwrap();
+    assert_eq!(ranges(&w, 120, 1), (100, vec![100]));
+    assert_eq!(ranges(&w, 140, 1), (100, vec![]));
+}

@@ -99,7 +99,8 @@ impl Turn<'_> {
         inherit: bool,
     ) -> Result<InodeHandle, Refusal> {
         let existing = resolved.inodes().len();
-        let mut parent = resolved.deepest();
+        // where the path itself exists (an overwrite), the deepest inode is not its parent
+        let mut parent = resolved.parent().unwrap_or_else(|| resolved.deepest());
         if existing < resolved.depth() {
             let base = if inherit {
                 CreateModes { masked: self.view().state.store.mode(parent), unmasked: None }
