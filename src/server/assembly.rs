@@ -37,7 +37,7 @@ pub fn serve(
     node: Arc<dyn http::Node>,
 ) -> io::Result<Servers> {
     let start = |port: BoundPort| {
-        let service = Arc::new(Port::new(shared.clone(), port.kind));
+        let service = Arc::new(Port::new(shared.clone(), port.kind, node.host()));
         Ok((port.kind, port.listener.serve(port.settings, service, shared.users.clone())?))
     };
     let rpc = ports.into_iter().map(start).collect::<io::Result<_>>()?;

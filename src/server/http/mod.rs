@@ -46,6 +46,8 @@ pub trait Configuration: Send + Sync {
 pub trait Node: Send + Sync {
     /// Whether it is the active one.
     fn is_active(&self) -> bool;
+    /// How it calls its own host.
+    fn host(&self) -> &str;
     /// A bean of [`BEANS`], made anew.
     fn bean(&self, name: &str) -> Option<jmx::Bean>;
 }

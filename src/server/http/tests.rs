@@ -23,6 +23,9 @@ impl Node for Loaded {
     fn is_active(&self) -> bool {
         true
     }
+    fn host(&self) -> &str {
+        "localhost"
+    }
     fn bean(&self, name: &str) -> Option<Bean> {
         (name == BEANS[1]).then(|| Bean { name: BEANS[1], modeler: "m", attributes: vec![("State", "active".into())] })
     }

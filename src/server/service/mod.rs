@@ -24,6 +24,7 @@ use hadoop_proto::shape::Shaped;
 use hadoop_proto::view::ViewError;
 use hadoop_proto::{DecodeError, Message};
 use observe::RemoteException;
+use observe::remote_exception::class;
 use rpc::{Call, Reply};
 use security::Users;
 use security::proxy::ProxyRules;
@@ -109,15 +110,16 @@ impl Checkpoint {
 pub struct Port {
     shared: Arc<Shared>,
     kind: PortKind,
+    host: Arc<str>,
 }
 
 /// The encoded response message, or the exception.
 type Answer = Result<Bytes, RemoteException>;
 
 impl Port {
-    /// A port of this kind.
-    pub fn new(shared: Arc<Shared>, kind: PortKind) -> Port {
-        Port { shared, kind }
+    /// A port of this kind. `host` is how the name node calls its own host.
+    pub fn new(shared: Arc<Shared>, kind: PortKind, host: impl Into<Arc<str>>) -> Port {
+        Port { shared, kind, host: host.into() }
     }
 
     /// Serves what needs no waiting; `None` for the rest.
@@ -150,10 +152,17 @@ async fn in_time(shared: Arc<Shared>, call: Call<Method>) -> Answer {
     }
 }
 
-fn reply(answer: Answer) -> Reply {
+/// The reply of an answer. A refusal for safe mode says which host is in it, as clients of several name nodes want to know.
+fn reply(answer: Answer, host: &str) -> Reply {
     match answer {
         Ok(message) => Reply::Message(message),
-        Err(exception) => Reply::Error(exception),
+        Err(mut exception) => {
+            if exception.class == class::SAFE_MODE {
+                exception.message.push_str(" NamenodeHostName:");
+                exception.message.push_str(host);
+            }
+            Reply::Error(exception)
+        }
     }
 }
 
@@ -167,8 +176,8 @@ impl rpc::Service for Port {
     /// Reads are done before there is a future; what may wait has one of its own on the heap, so that the value that is moved about is small.
     fn call(&self, call: Call<Method>) -> impl Future<Output = Reply> + Send {
         match self.at_once(&call) {
-            Some(answer) => Either::Left(ready(reply(answer))),
-            None => Either::Right(Box::pin(in_time(self.shared.clone(), call)).map(reply)),
+            Some(answer) => Either::Left(ready(reply(answer, &self.host))),
+            None => Either::Right(Box::pin(in_time(self.shared.clone(), call)).map(|answer| reply(answer, &self.host))),
         }
     }
 

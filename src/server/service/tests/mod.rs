@@ -255,7 +255,7 @@ async fn facts_and_refusals_without_a_path() {
 #[tokio::test]
 async fn calls_are_small_values() {
     let world = start(PortKind::Client);
-    let port = super::Port::new(world.shared.clone(), PortKind::Client);
+    let port = super::Port::new(world.shared.clone(), PortKind::Client, "localhost");
     let method = rpc::Service::find(&port, CLIENT, 1, "mkdirs").unwrap();
     let call = rpc::Call {
         method,
@@ -267,4 +267,22 @@ async fn calls_are_small_values() {
     };
     let size = std::mem::size_of_val(&rpc::Service::call(&port, call));
     assert!(size <= 256, "{size} bytes");
+}
+
+/// In safe mode changes are refused by Hadoop's words and with the host, also those that are not done here.
+#[tokio::test]
+async fn safe_mode_names_the_host() {
+    let world = start(PortKind::Client);
+    let peer = world.connect(CLIENT, "hdfs").await;
+    let enter = SetSafeModeRequestProto { action: SafeModeActionProto::SafemodeEnter as i32, checked: None };
+    assert!(peer.call::<SetSafeModeResponseProto>("setSafeMode", &enter).await.result);
+    let status = "It was turned on manually. Use \"hdfs dfsadmin -safemode leave\" to turn safe mode off. NamenodeHostName:localhost";
+    let refusal = peer.refused("mkdirs", &mkdirs("/d")).await;
+    assert_eq!(&*refusal.class, "org.apache.hadoop.hdfs.server.namenode.SafeModeException");
+    assert_eq!(refusal.message, format!("Cannot create directory /d. Name node is in safe mode.\n{status}"));
+    let policy = EnableErasureCodingPolicyRequestProto { ec_policy_name: "p".into() };
+    let refusal = peer.refused("enableErasureCodingPolicy", &policy).await;
+    assert_eq!(refusal.message, format!("Cannot enable erasure coding policy p. Name node is in safe mode.\n{status}"));
+    let saved: SaveNamespaceResponseProto = peer.call("saveNamespace", &SaveNamespaceRequestProto::default()).await;
+    assert!(saved.saved());
 }

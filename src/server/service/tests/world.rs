@@ -128,7 +128,7 @@ pub fn start(kind: PortKind) -> World {
         checkpoint: Checkpoint::default(),
     });
     let listener = Listener::bind("test", &["127.0.0.1:0".parse().unwrap()], 16).unwrap();
-    let port = Arc::new(Port::new(shared.clone(), kind));
+    let port = Arc::new(Port::new(shared.clone(), kind, "localhost"));
     let server = listener.serve(rpc::Settings::default(), port, users).unwrap();
     World { shared, clock, server }
 }
