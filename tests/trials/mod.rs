@@ -7,14 +7,16 @@
 mod absent;
 mod answers;
 mod attributes;
-mod client;
+pub mod client;
 mod conversation;
 mod datanode;
 mod datanodes;
+mod disk;
 mod fixture;
 mod listing;
 mod paths;
 mod rename;
+mod web;
 mod wire;
 mod writing;
 
