@@ -151,14 +151,21 @@ fn next_steps(layout: &Layout, datanodes: u16, client: bool, serving: &Serving) 
     } else {
         text += &format!("  any client   HADOOP_CONF_DIR={} hdfs dfs -ls /\n", layout.conf.display());
     }
+    text += "  stop         Ctrl-C\n\n";
     if datanodes == 0 {
-        text += if hadoop::is_installed("java") && (client || hadoop::is_installed("mvn")) {
-            "\nTo store files, stop it and start it with real DataNodes: ironroot --with-datanodes 1\n"
+        let again = format!("{} --data {data} --with-datanodes 1", program());
+        text += &if hadoop::is_installed("java") && (client || hadoop::is_installed("mvn")) {
+            format!("To store files, stop it and start it with real DataNodes:\n\n  {again}\n\n")
         } else {
-            "\nTo store files it needs DataNodes: install Java 17 and Maven, then: ironroot --with-datanodes 1\n"
+            format!("To store files it needs DataNodes. Install Java 17 and Maven, stop it, and:\n\n  {again}\n\n")
         };
     }
-    text + "  stop         Ctrl-C\n\n"
+    text
+}
+
+/// This program as it was called.
+fn program() -> String {
+    std::env::args().next().unwrap_or_else(|| "ironroot".to_owned())
 }
 
 fn user_name() -> String {

@@ -59,6 +59,8 @@ pub fn operations(settings: &Settings, owner: &str) -> ops::Settings {
         owner_sets_quota: permissions.owner_sets_quota,
         protected_directories: features.protected_directories.iter().map(|path| path.clone().into_bytes()).collect(),
         protected_subdirectories: features.protect_below,
+        erasure_coding_default: features.erasure_coding_default.as_str().into(),
+        storage_policy_satisfier: features.storage_policy_satisfier,
         symlinks: false,
     }
 }

@@ -47,12 +47,21 @@ pub struct Serving {
 /// # Errors
 /// Why it did not start.
 pub fn run(launch: Launch, ready: impl AsyncFnOnce(Serving) -> Result<(), StartError>) -> Result<u8, StartError> {
+    end_on_broken_invariant();
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(StartError::system("threads"))?;
     let code = runtime.block_on(serve(launch, ready));
     // a load that a signal has cut short does not hold up the end of the process
     runtime.shutdown_background();
     code
+}
+
+/// A panic anywhere means that an invariant is broken: the process ends on the spot, before anything that may rest on it is answered.
+fn end_on_broken_invariant() {
+    std::panic::set_hook(Box::new(|panic| {
+        tracing::error!("FATAL: {panic}");
+        std::process::abort();
+    }));
 }
 
 async fn serve(launch: Launch, ready: impl AsyncFnOnce(Serving) -> Result<(), StartError>) -> Result<u8, StartError> {

@@ -4,6 +4,7 @@
 //! Never: needs Java, unless `IRONROOT_PEERS_NAMENODE=java` asks whether the expectations are right.
 //! Invariants: every refusal is checked for its exit code, its text and unchanged files.
 
+mod disk;
 mod embedded;
 mod format;
 mod start;

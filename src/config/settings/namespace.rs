@@ -98,6 +98,10 @@ pub struct NamespaceFeatures {
     /// Committed blocks of a file that need not be complete when it is closed
     /// (`dfs.namenode.file.close.num-committed-allowed`).
     pub committed_blocks_at_close: u32,
+    /// Erasure coding policy that is enabled at every start, empty for none (`dfs.namenode.ec.system.default.policy`).
+    pub erasure_coding_default: String,
+    /// Whether files are to be moved to where their storage policies want them (`dfs.storage.policy.satisfier.mode`).
+    pub storage_policy_satisfier: bool,
 }
 
 impl NamespaceFeatures {
@@ -119,6 +123,10 @@ impl NamespaceFeatures {
             lease_hard_limit: reader.plain_duration("dfs.namenode.lease-hard-limit-sec", Unit::Seconds)?,
             lease_check_interval: Duration::from_millis(lease_check.into()),
             committed_blocks_at_close: reader.count("dfs.namenode.file.close.num-committed-allowed", 0)?,
+            erasure_coding_default: reader.text("dfs.namenode.ec.system.default.policy")?,
+            storage_policy_satisfier: reader
+                .text("dfs.storage.policy.satisfier.mode")?
+                .eq_ignore_ascii_case("external"),
         })
     }
 }
