@@ -115,9 +115,9 @@ impl Registry {
     pub fn by_address(&self, ip: &str, port: u16) -> Option<NodeNumber> {
         self.by_address.get(&(Arc::from(ip), port)).copied()
     }
-    /// A node on a host, by address or name; the first of several.
-    pub fn by_host(&self, host: &str) -> Option<NodeNumber> {
-        self.by_host.get(host).and_then(|list| list.first()).copied()
+    /// The nodes on a host, by address or name.
+    pub fn by_host(&self, host: &str) -> &[NodeNumber] {
+        self.by_host.get(host).map_or(&[], |list| list.as_slice())
     }
     /// All nodes that are known by uuid, in order of first registration.
     pub fn nodes(&self) -> impl Iterator<Item = &Node> {

@@ -3,8 +3,8 @@
 use crate::redundancy::Level;
 use crate::{AdminState, Blocks, Node, NodeNumber, Volume, VolumeState};
 use record::Store;
-use vocab::StorageKind;
 use vocab::time::MonotonicMs;
+use vocab::{BlockId, StorageKind};
 
 /// Sums over all live nodes and the block map. Bytes unless said.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -204,6 +204,11 @@ impl Blocks {
     /// Nodes that can be targets: what messages call running DataNodes.
     pub fn running_count(&self) -> usize {
         self.registry.topology.node_count()
+    }
+
+    /// Blocks without a good replica in the order in which that was noticed, behind a ticket (0 for all); each with its own ticket.
+    pub fn missing_blocks(&self, ticket: u64) -> impl Iterator<Item = (u64, BlockId)> + '_ {
+        self.low.after(Level::Corrupt, ticket)
     }
 
     /// The nodes of a report, in order of first registration.

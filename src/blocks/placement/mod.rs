@@ -13,8 +13,8 @@ pub use excess::choose_excess;
 use crate::{Blocks, NodeNumber, VolumeState, policies};
 use chooser::Chooser;
 use hashbrown::HashSet;
-use rand::SeedableRng;
 use rand::rngs::SmallRng;
+use rand::{RngExt, SeedableRng};
 use record::StorageNumber;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -76,9 +76,13 @@ impl Blocks {
         SmallRng::seed_from_u64(self.seed ^ n.wrapping_mul(0x9E37_79B9_7F4A_7C15))
     }
 
-    /// The node on a host, by address or name.
+    /// The node on a host, by address or name; any one of several.
     pub fn node_at(&self, host: &str) -> Option<NodeNumber> {
-        self.registry.by_host(host)
+        match self.registry.by_host(host) {
+            [] => None,
+            [one] => Some(*one),
+            several => Some(several[self.random().random_range(0..several.len())]),
+        }
     }
 
     /// Chooses targets. Never fails: fewer than asked come back where there are no more.
@@ -191,7 +195,6 @@ impl Blocks {
         block_size: u64,
         random: &mut SmallRng,
     ) -> Option<Target> {
-        use rand::RngExt;
         let node = self.registry.node(node)?;
         let required = block_size.saturating_mul(self.settings.min_blocks_for_write);
         let scheduled = block_size

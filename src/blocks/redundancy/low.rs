@@ -86,9 +86,9 @@ impl LowRedundancy {
     pub fn missing_single(&self) -> usize {
         self.corrupt_single
     }
-    /// Ids at a level above `after`, in queue order, at most `n`; tickets to go on from.
-    pub fn list(&self, level: Level, after: u64, n: usize) -> Vec<(u64, BlockId)> {
-        self.queues[level as usize].range(after + 1..).take(n).map(|(t, id)| (*t, *id)).collect()
+    /// Ids at a level, in queue order, behind a ticket; each with its ticket to go on from.
+    pub fn after(&self, level: Level, ticket: u64) -> impl Iterator<Item = (u64, BlockId)> + '_ {
+        self.queues[level as usize].range(ticket + 1..).map(|(t, id)| (*t, *id))
     }
 
     /// Picks up to `n` blocks for work, most urgent first, each queue walked on from where the last round stopped. When every queue is at
