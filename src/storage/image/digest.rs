@@ -34,14 +34,17 @@ pub fn read_digest_file(text: &[u8], digest_name: &str, image_name: &str) -> Res
     let text = String::from_utf8_lossy(text);
     let line = text.lines().next().unwrap_or("");
     let bad = |what: &str| ImageError::Digest(format!("Invalid MD5 file {digest_name}: {what}"));
-    let (hex, rest) = line.split_at_checked(32).ok_or_else(|| bad("the content does not match the expected pattern."))?;
+    let (hex, rest) =
+        line.split_at_checked(32).ok_or_else(|| bad("the content does not match the expected pattern."))?;
     let lower = hex.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
     let name = rest.strip_prefix(" *").or_else(|| rest.strip_prefix("  "));
     let (true, Some(name)) = (lower, name.filter(|n| !n.is_empty())) else {
         return Err(bad("the content does not match the expected pattern."));
     };
     if name.rsplit('/').next() != Some(image_name) {
-        return Err(ImageError::Digest(format!("MD5 file at {digest_name} references file named {name} but we expected it to reference {image_name}")));
+        return Err(ImageError::Digest(format!(
+            "MD5 file at {digest_name} references file named {name} but we expected it to reference {image_name}"
+        )));
     }
     let mut digest = [0; 16];
     for (i, byte) in digest.iter_mut().enumerate() {

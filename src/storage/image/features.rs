@@ -16,8 +16,14 @@ fn content(what: String) -> ImageError {
 }
 
 /// Storage kinds by their protobuf number (1 and up), which is not the Java ordinal.
-const PROTO_KINDS: [StorageKind; 6] =
-    [StorageKind::Disk, StorageKind::Ssd, StorageKind::Archive, StorageKind::RamDisk, StorageKind::Provided, StorageKind::Nvdimm];
+const PROTO_KINDS: [StorageKind; 6] = [
+    StorageKind::Disk,
+    StorageKind::Ssd,
+    StorageKind::Archive,
+    StorageKind::RamDisk,
+    StorageKind::Provided,
+    StorageKind::Nvdimm,
+];
 
 /// Entries of an `AclFeatureProto`.
 pub fn acl_entries(message: &[u8], strings: &StringTables) -> Result<Vec<AclEntry>, ImageError> {
@@ -94,6 +100,19 @@ fn xattr(message: &[u8], strings: &StringTables) -> Result<Xattr, ImageError> {
     Ok(Xattr { namespace, name, value: value.into() })
 }
 
+/// Name of the attribute (of namespace SYSTEM) that holds the storage policy of a directory, one byte. Files have a field of their own.
+const STORAGE_POLICY: &str = "hsm.block.storage.policy.id";
+
+/// Whether an attribute holds the storage policy of a directory.
+pub fn is_storage_policy(xattr: &Xattr) -> bool {
+    xattr.namespace == XattrNamespace::System && &*xattr.name == STORAGE_POLICY
+}
+
+/// The attribute for a storage policy.
+pub fn storage_policy(policy: u8) -> Xattr {
+    Xattr { namespace: XattrNamespace::System, name: STORAGE_POLICY.into(), value: [policy].into() }
+}
+
 /// Bytes of an `XAttrFeatureProto`.
 pub fn encode_xattrs(all: &[Xattr], strings: &mut StringTableBuilder) -> Result<Vec<u8>, ImageError> {
     let mut out = Vec::new();
@@ -156,10 +175,16 @@ mod tests {
             AclEntry { scope: AclScope::Default, kind: AclKind::Mask, name: None, permission: Action(0) },
             AclEntry { scope: AclScope::Default, kind: AclKind::Other, name: None, permission: Action(4) },
         ];
-        let all: Vec<Xattr> = [XattrNamespace::User, XattrNamespace::Trusted, XattrNamespace::Security, XattrNamespace::System, XattrNamespace::Raw]
-            .into_iter()
-            .map(|namespace| Xattr { namespace, name: name.clone(), value: vec![0, 1, 255].into() })
-            .collect();
+        let all: Vec<Xattr> = [
+            XattrNamespace::User,
+            XattrNamespace::Trusted,
+            XattrNamespace::Security,
+            XattrNamespace::System,
+            XattrNamespace::Raw,
+        ]
+        .into_iter()
+        .map(|namespace| Xattr { namespace, name: name.clone(), value: vec![0, 1, 255].into() })
+        .collect();
         let quotas = [None, Some(1), Some(0), Some(u64::MAX >> 1), None, Some(7)];
         for expanded in [false, true] {
             let mut b = StringTableBuilder::new(expanded);

@@ -182,7 +182,12 @@ impl<'a> DirectoryRecord<'a> {
     /// # Errors
     /// [`WireError`].
     pub fn parse(message: &'a [u8]) -> Result<DirectoryRecord<'a>, WireError> {
-        let mut directory = DirectoryRecord { attributes: Attributes::default(), namespace_quota: -1, space_quota: -1, kind_quotas: None };
+        let mut directory = DirectoryRecord {
+            attributes: Attributes::default(),
+            namespace_quota: -1,
+            space_quota: -1,
+            kind_quotas: None,
+        };
         let mut cursor = Cursor::new(message);
         while let Some(field) = cursor.field()? {
             match field {

@@ -1,7 +1,7 @@
 //! An image into a state.
 
 use super::digest::Digest;
-use super::features::{acl_entries, kind_quotas, xattrs};
+use super::features::{acl_entries, is_storage_policy, kind_quotas, xattrs};
 use super::inode::{Attributes, DirectoryRecord, FileRecord, InodeRecord, RecordKind};
 use super::strings::{Kind, StringTables};
 use super::summary::{ImageError, Section, SectionName, Summary};
@@ -12,6 +12,8 @@ use state::State;
 use state::tokens::{MasterKey, Token};
 use vocab::layout::{Feature, LayoutVersion};
 use vocab::quota::Quota;
+use vocab::storage_policy::UNSPECIFIED;
+use vocab::xattr::Xattr;
 use vocab::{BlockState, GenerationStamp, InodeId, Mode, TimeMs, Txid};
 
 /// The oldest layout that is read.
@@ -95,7 +97,11 @@ impl<'a> Loader<'a> {
     }
 
     /// Runs `f` on the section's bytes, turning wire errors into ones that say where.
-    fn each<R>(&self, name: SectionName, f: impl FnOnce(&mut Reader<'a>) -> Result<R, ImageError>) -> Result<Option<R>, ImageError> {
+    fn each<R>(
+        &self,
+        name: SectionName,
+        f: impl FnOnce(&mut Reader<'a>) -> Result<R, ImageError>,
+    ) -> Result<Option<R>, ImageError> {
         let Some((bytes, section)) = self.part(name) else { return Ok(None) };
         f(&mut Reader { cursor: Cursor::new(bytes), section }).map(Some)
     }
@@ -209,7 +215,7 @@ impl<'a> Loader<'a> {
         let user = self.strings.get(Kind::User, permission.user())?.map_or("", |s| s);
         let group = self.strings.get(Kind::Group, permission.group())?.map_or("", |s| s);
         let (user, group) = (store.intern_user(user), store.intern_group(group));
-        let record = Inode {
+        let mut record = Inode {
             id: InodeId(inode.id),
             parent: None,
             user,
@@ -220,22 +226,42 @@ impl<'a> Loader<'a> {
             features: Features::NONE,
             kind,
         };
+        let xattrs = match attributes.xattrs {
+            Some(message) => self.xattrs(inode, message, &mut record.kind)?,
+            None => Vec::new(),
+        };
         let handle = build.add(store, &record, inode.name);
         if let Some(message) = attributes.acl {
             build.set_acl(store, handle, &acl_entries(message, &self.strings)?);
         }
-        if let Some(message) = attributes.xattrs {
-            let all = xattrs(message, &self.strings)?;
-            let refused = |name: &str| UNSUPPORTED_XATTRS.iter().find(|(x, _)| *x == name).map(|(_, feature)| *feature);
-            if let Some(feature) = all.iter().find_map(|x| refused(&x.name)) {
-                return Err(Problem::Unsupported(format!("{feature} (inode {})", inode.id)));
-            }
-            build.set_xattrs(store, handle, all);
+        if !xattrs.is_empty() {
+            build.set_xattrs(store, handle, xattrs);
         }
         Ok(handle)
     }
 
-    fn file(&self, store: &mut Store, build: &mut Build, inode: &InodeRecord<'_>, file: &FileRecord<'_>) -> Result<(), Problem> {
+    /// Attributes of an inode, but for the one that holds the storage policy of a directory.
+    fn xattrs(&self, inode: &InodeRecord<'_>, message: &[u8], kind: &mut InodeKind) -> Result<Vec<Xattr>, Problem> {
+        let mut all = xattrs(message, &self.strings)?;
+        let refused = |name: &str| UNSUPPORTED_XATTRS.iter().find(|(x, _)| *x == name).map(|(_, feature)| *feature);
+        if let Some(feature) = all.iter().find_map(|x| refused(&x.name)) {
+            return Err(Problem::Unsupported(format!("{feature} (inode {})", inode.id)));
+        }
+        if let InodeKind::Directory { storage_policy, .. } = kind
+            && let Some(at) = all.iter().position(is_storage_policy)
+        {
+            *storage_policy = all.remove(at).value.first().copied().unwrap_or(UNSPECIFIED);
+        }
+        Ok(all)
+    }
+
+    fn file(
+        &self,
+        store: &mut Store,
+        build: &mut Build,
+        inode: &InodeRecord<'_>,
+        file: &FileRecord<'_>,
+    ) -> Result<(), Problem> {
         if file.striped || file.erasure_coding_policy.is_some() {
             return Err(Problem::Unsupported(format!("erasure coded files (inode {})", inode.id)));
         }
@@ -272,7 +298,13 @@ impl<'a> Loader<'a> {
         Ok(())
     }
 
-    fn directory(&self, store: &mut Store, build: &mut Build, inode: &InodeRecord<'_>, directory: &DirectoryRecord<'_>) -> Result<(), Problem> {
+    fn directory(
+        &self,
+        store: &mut Store,
+        build: &mut Build,
+        inode: &InodeRecord<'_>,
+        directory: &DirectoryRecord<'_>,
+    ) -> Result<(), Problem> {
         let kind = InodeKind::Directory { children: 0, child_count: 0, storage_policy: 0 };
         let handle = self.add(store, build, inode, &directory.attributes, kind)?;
         let limit = |value: i64| u64::try_from(value).ok();
@@ -307,12 +339,19 @@ impl<'a> Loader<'a> {
                     }
                 }
                 let find = |id: i64| {
-                    let missing = || content("INODE_DIR", &format!("directory {parent} needs inode {id}, which the image does not have"));
+                    let missing = || {
+                        content(
+                            "INODE_DIR",
+                            &format!("directory {parent} needs inode {id}, which the image does not have"),
+                        )
+                    };
                     state.store.find_inode(InodeId(id)).ok_or_else(missing)
                 };
                 let directory = find(parent)?;
                 let handles = children.into_iter().map(find).collect::<Result<Vec<_>, _>>()?;
-                build.set_children(&mut state.store, directory, handles).map_err(|e| content("INODE_DIR", &e.to_string()))?;
+                build
+                    .set_children(&mut state.store, directory, handles)
+                    .map_err(|e| content("INODE_DIR", &e.to_string()))?;
             }
             Ok(())
         })?;
@@ -349,7 +388,9 @@ impl<'a> Loader<'a> {
             for field in Cursor::new(reader.message()?).fields() {
                 match field.map_err(|e| reader.wire(e))? {
                     (1, Value::Varint(v)) => state.preserved.next_cache_directive = v,
-                    (2 | 3, Value::Varint(1..)) => return Err(ImageError::Unsupported("cache pools (section CACHE_MANAGER)".into())),
+                    (2 | 3, Value::Varint(1..)) => {
+                        return Err(ImageError::Unsupported("cache pools (section CACHE_MANAGER)".into()));
+                    }
                     _ => {}
                 }
             }

@@ -1,7 +1,7 @@
 //! A state into an image.
 
 use super::digest::Digest;
-use super::features::{encode_acl, encode_kind_quotas, encode_xattrs};
+use super::features::{encode_acl, encode_kind_quotas, encode_xattrs, storage_policy};
 use super::inode::PackedPermission;
 use super::policies;
 use super::strings::{Kind, StringTableBuilder};
@@ -12,6 +12,7 @@ use record::{Features, Inode, InodeHandle, InodeKind};
 use state::State;
 use std::sync::Arc;
 use vocab::layout::Feature;
+use vocab::storage_policy::UNSPECIFIED;
 use vocab::{Block, LayoutVersion, Txid};
 
 /// What an image says besides the state.
@@ -36,8 +37,17 @@ const CHUNK: usize = 1 << 20;
 /// # Errors
 /// [`ImageError`] if the state does not fit the format (too many distinct names).
 pub fn encode(state: &State, context: SaveContext, sink: &mut dyn FnMut(&[u8])) -> Result<Digest, ImageError> {
-    let out = Output { sink, digest: Md5::new(), buffer: Vec::with_capacity(CHUNK + 4096), written: 0, sections: Vec::new() };
-    Saver { state, context, strings: StringTableBuilder::new(context.expanded_string_tables), users: Vec::new(), groups: Vec::new(), out }.run()
+    let out =
+        Output { sink, digest: Md5::new(), buffer: Vec::with_capacity(CHUNK + 4096), written: 0, sections: Vec::new() };
+    Saver {
+        state,
+        context,
+        strings: StringTableBuilder::new(context.expanded_string_tables),
+        users: Vec::new(),
+        groups: Vec::new(),
+        out,
+    }
+    .run()
 }
 
 /// Where bytes go: a buffer, the digest beside it, and the table of sections.
@@ -168,19 +178,19 @@ impl Saver<'_> {
                 fixed64(out, 5, permission.0);
                 self.blocks(handle, out);
                 self.construction(handle, inode, out);
-                self.features(handle, inode, out, [8, 9])?;
+                self.features(handle, inode, UNSPECIFIED, out, [8, 9])?;
                 out.put_varint_field(10, u64::from(storage_policy));
                 out.put_varint_field(11, 0);
                 (1, 4)
             }
-            InodeKind::Directory { .. } => {
+            InodeKind::Directory { storage_policy, .. } => {
                 let limits = self.state.tree.quota(&self.state.store, handle).map(|q| q.limits).unwrap_or_default();
                 let number = |limit: Option<u64>| limit.map_or(u64::MAX, |v| v);
                 out.put_varint_field(1, inode.mtime.0 as u64);
                 out.put_varint_field(2, number(limits.namespace));
                 out.put_varint_field(3, number(limits.space));
                 fixed64(out, 4, permission.0);
-                self.features(handle, inode, out, [5, 6])?;
+                self.features(handle, inode, storage_policy, out, [5, 6])?;
                 if let Some(quotas) = encode_kind_quotas(&limits.by_kind) {
                     out.put_bytes_field(7, &quotas);
                 }
@@ -201,8 +211,10 @@ impl Saver<'_> {
 
     fn permission(&mut self, inode: &Inode) -> Result<PackedPermission, ImageError> {
         let store = &self.state.store;
-        let user = serial(&mut self.users, inode.user.0, Kind::User, &mut self.strings, || store.user_name(inode.user))?;
-        let group = serial(&mut self.groups, inode.group.0, Kind::Group, &mut self.strings, || store.group_name(inode.group))?;
+        let user =
+            serial(&mut self.users, inode.user.0, Kind::User, &mut self.strings, || store.user_name(inode.user))?;
+        let group =
+            serial(&mut self.groups, inode.group.0, Kind::Group, &mut self.strings, || store.group_name(inode.group))?;
         Ok(PackedPermission::new(user, group, inode.mode.bits()))
     }
 
@@ -232,13 +244,27 @@ impl Saver<'_> {
         }
     }
 
-    /// ACL and attributes, in the given two fields.
-    fn features(&mut self, handle: InodeHandle, inode: &Inode, out: &mut Vec<u8>, fields: [u32; 2]) -> Outcome {
+    /// ACL and attributes, in the given two fields. The storage policy of a directory is one of its attributes.
+    fn features(
+        &mut self,
+        handle: InodeHandle,
+        inode: &Inode,
+        directory_policy: u8,
+        out: &mut Vec<u8>,
+        fields: [u32; 2],
+    ) -> Outcome {
         if inode.features.contains(Features::ACL) {
             out.put_bytes_field(fields[0], &encode_acl(self.state.tree.acl(handle), &mut self.strings)?);
         }
+        let mut all = Vec::new();
         if inode.features.contains(Features::XATTRS) {
-            out.put_bytes_field(fields[1], &encode_xattrs(self.state.tree.xattrs(handle), &mut self.strings)?);
+            all.extend_from_slice(self.state.tree.xattrs(handle));
+        }
+        if directory_policy != UNSPECIFIED {
+            all.push(storage_policy(directory_policy));
+        }
+        if !all.is_empty() {
+            out.put_bytes_field(fields[1], &encode_xattrs(&all, &mut self.strings)?);
         }
         Ok(())
     }

@@ -62,8 +62,12 @@ impl StringTables {
         tables.tables[0].reserve((entries as usize).min(RESERVE_MAX));
         for _ in 0..entries {
             let (id, text) = Self::parse_entry(cursor.bytes().map_err(wire)?).map_err(wire)?;
-            let (table, serial) = if tables.expanded { (id >> SERIAL_BITS, id & ((1 << SERIAL_BITS) - 1)) } else { (0, id) };
-            let table = tables.tables.get_mut(table as usize).ok_or_else(|| content(format!("id {id:#x} is of no known table")))?;
+            let (table, serial) =
+                if tables.expanded { (id >> SERIAL_BITS, id & ((1 << SERIAL_BITS) - 1)) } else { (0, id) };
+            let table = tables
+                .tables
+                .get_mut(table as usize)
+                .ok_or_else(|| content(format!("id {id:#x} is of no known table")))?;
             table.insert(serial, String::from_utf8_lossy(text).into());
         }
         Ok(tables)
@@ -92,7 +96,10 @@ impl StringTables {
         let table = if self.expanded { kind as usize } else { 0 };
         match self.tables[table].get(&serial) {
             Some(text) => Ok(Some(text)),
-            None => Err(ImageError::Content { section: "STRING_TABLE", what: format!("no entry for {kind:?} number {serial}") }),
+            None => Err(ImageError::Content {
+                section: "STRING_TABLE",
+                what: format!("no entry for {kind:?} number {serial}"),
+            }),
         }
     }
 }
@@ -125,7 +132,10 @@ impl StringTableBuilder {
         }
         let serial = self.order[table].len() as u32 + 1;
         if serial > SERIAL_MAX {
-            return Err(ImageError::Content { section: "STRING_TABLE", what: format!("more than {SERIAL_MAX} strings") });
+            return Err(ImageError::Content {
+                section: "STRING_TABLE",
+                what: format!("more than {SERIAL_MAX} strings"),
+            });
         }
         self.order[table].push(text.clone());
         self.serials[table].insert(text.clone(), serial);

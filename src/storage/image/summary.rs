@@ -161,8 +161,12 @@ impl Summary {
             }
         }
         match (ondisk, layout) {
-            (Some(ONDISK_VERSION), Some(layout)) => Ok(Summary { layout: LayoutVersion(layout), codec: codec.filter(|c| !c.is_empty()), sections }),
-            (Some(other), _) => Err(Ok(ImageError::Content { section: "summary", what: format!("Unsupported file version {other}") })),
+            (Some(ONDISK_VERSION), Some(layout)) => {
+                Ok(Summary { layout: LayoutVersion(layout), codec: codec.filter(|c| !c.is_empty()), sections })
+            }
+            (Some(other), _) => {
+                Err(Ok(ImageError::Content { section: "summary", what: format!("Unsupported file version {other}") }))
+            }
             _ => Err(Ok(ImageError::UnrecognizedFormat)),
         }
     }

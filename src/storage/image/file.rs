@@ -1,0 +1,199 @@
+//! Image files in storage directories: written to several at once, found and read again.
+
+use super::digest::{Digest, read_digest_file};
+use super::load::{Loaded, load};
+use super::save::{SaveContext, encode};
+use super::summary::ImageError;
+use crate::names::{self, Kind};
+use os::disk::{Disk, File, Open};
+use os::durable;
+use state::State;
+use std::io;
+use std::path::{Path, PathBuf};
+use vocab::Txid;
+
+/// A directory that could not take the image, and why.
+#[derive(Debug)]
+pub struct Failed {
+    /// Its `current` folder.
+    pub current: PathBuf,
+    /// The first error.
+    pub error: io::Error,
+}
+
+/// An image that is whole and durable under its final name in at least one directory.
+#[derive(Debug)]
+pub struct Saved {
+    /// Digest of the file.
+    pub digest: Digest,
+    /// Its length in bytes.
+    pub length: u64,
+    /// Directories that have to be given up.
+    pub failed: Vec<Failed>,
+}
+
+/// Why no image was saved.
+#[derive(Debug, thiserror::Error)]
+pub enum SaveError {
+    /// The state does not fit the format.
+    #[error(transparent)]
+    Image(#[from] ImageError),
+    /// No directory took it.
+    #[error("Failed to save in any storage directories while saving namespace.")]
+    NoDirectory(Vec<Failed>),
+}
+
+/// One copy being written.
+struct Copy {
+    current: PathBuf,
+    file: Box<dyn File>,
+    offset: u64,
+}
+
+/// Encodes the state once and writes it into each `current` folder under its temporary name; gives it its final name, digest first, once the
+/// content is durable.
+///
+/// # Errors
+/// [`SaveError`]; temporary files are removed.
+pub fn save(disk: &dyn Disk, directories: &[PathBuf], state: &State, context: SaveContext) -> Result<Saved, SaveError> {
+    let temporary = names::image_checkpoint(context.txid);
+    let mut failed = Vec::new();
+    let mut copies = Vec::new();
+    for current in directories {
+        match disk.open(&current.join(&temporary), Open::Truncate) {
+            Ok(file) => copies.push(Copy { current: current.clone(), file, offset: 0 }),
+            Err(error) => failed.push(Failed { current: current.clone(), error }),
+        }
+    }
+    let mut length = 0;
+    let digest = encode(state, context, &mut |bytes| {
+        length += bytes.len() as u64;
+        keep_good(&mut copies, &mut failed, |copy| {
+            copy.file.write_all_at(bytes, copy.offset)?;
+            copy.offset += bytes.len() as u64;
+            Ok(())
+        });
+    });
+    let digest = match digest {
+        Ok(digest) => digest,
+        Err(error) => {
+            copies.iter().for_each(|copy| drop(disk.remove_file(&copy.current.join(&temporary))));
+            return Err(error.into());
+        }
+    };
+    keep_good(&mut copies, &mut failed, |copy| copy.file.sync_all());
+    keep_good(&mut copies, &mut failed, |copy| give_name(disk, &copy.current, &temporary, context.txid, digest));
+    for failure in &failed {
+        // the directory is given up already; a leftover is only untidy and is removed by the next purge
+        let _ = disk.remove_file(&failure.current.join(&temporary));
+    }
+    if copies.is_empty() { Err(SaveError::NoDirectory(failed)) } else { Ok(Saved { digest, length, failed }) }
+}
+
+/// Does a step for each copy; those that fail leave.
+fn keep_good(copies: &mut Vec<Copy>, failed: &mut Vec<Failed>, mut step: impl FnMut(&mut Copy) -> io::Result<()>) {
+    copies.retain_mut(|copy| match step(copy) {
+        Ok(()) => true,
+        Err(error) => {
+            failed.push(Failed { current: copy.current.clone(), error });
+            false
+        }
+    });
+}
+
+fn give_name(disk: &dyn Disk, current: &Path, temporary: &str, txid: Txid, digest: Digest) -> io::Result<()> {
+    let name = names::image(txid);
+    durable::replace(disk, &current.join(names::digest(&name)), digest.file_text(&name).as_bytes())?;
+    durable::rename(disk, &current.join(temporary), &current.join(&name))
+}
+
+/// The newest image of several directories.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Newest {
+    /// Its last transaction.
+    pub txid: Txid,
+    /// All copies, in the order of the directories.
+    pub copies: Vec<PathBuf>,
+}
+
+/// Finds the newest image. Rollback images do not count here.
+///
+/// # Errors
+/// As the disk's, with the folder that could not be listed.
+pub fn newest(disk: &dyn Disk, directories: &[PathBuf]) -> Result<Option<Newest>, Failed> {
+    let mut newest: Option<Newest> = None;
+    for current in directories {
+        let names = disk.list(current).map_err(|error| Failed { current: current.clone(), error })?;
+        let last =
+            names.iter().filter_map(|n| if let Kind::Image(txid) = names::kind(n) { Some(txid) } else { None }).max();
+        let Some(txid) = last else { continue };
+        let copy = current.join(names::image(txid));
+        match &mut newest {
+            Some(found) if found.txid == txid => found.copies.push(copy),
+            Some(found) if found.txid > txid => {}
+            _ => newest = Some(Newest { txid, copies: vec![copy] }),
+        }
+    }
+    Ok(newest)
+}
+
+/// Why a copy of an image was not used.
+#[derive(Debug, thiserror::Error)]
+pub enum CopyError {
+    /// Image or digest file cannot be read.
+    #[error("{path}: {error}")]
+    Io {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// It is damaged or not supported.
+    #[error("Image file {path}: {error}")]
+    Image {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        error: ImageError,
+    },
+}
+
+/// Loads the first good copy of an image. `fresh` makes the empty state that each try begins with.
+///
+/// # Errors
+/// One error for each copy, if none is good.
+pub fn load_copies(
+    disk: &dyn Disk,
+    image: &Newest,
+    fresh: impl Fn() -> State,
+) -> Result<(Loaded, PathBuf), Vec<CopyError>> {
+    let mut errors = Vec::new();
+    for path in &image.copies {
+        match load_file(disk, path, fresh()) {
+            Ok(loaded) if loaded.txid == image.txid => return Ok((loaded, path.clone())),
+            Ok(loaded) => {
+                let what = format!("holds transactions up to {} but its name says {}", loaded.txid, image.txid);
+                let error = ImageError::Content { section: "NS_INFO", what };
+                errors.push(CopyError::Image { path: path.clone(), error });
+            }
+            Err(error) => errors.push(error),
+        }
+    }
+    Err(errors)
+}
+
+fn load_file(disk: &dyn Disk, path: &Path, state: State) -> Result<Loaded, CopyError> {
+    let name = path.file_name().and_then(|n| n.to_str()).unwrap_or_default();
+    let digest_name = names::digest(name);
+    let digest_path = path.with_file_name(&digest_name);
+    let image = |error| CopyError::Image { path: path.to_path_buf(), error };
+    let absent =
+        disk.metadata(&digest_path).map_err(|error| CopyError::Io { path: digest_path.clone(), error })?.is_none();
+    if absent {
+        let text = format!("No MD5 file found corresponding to image file {}", path.display());
+        return Err(image(ImageError::Digest(text)));
+    }
+    let read = |path: &Path| disk.read(path).map_err(|error| CopyError::Io { path: path.to_path_buf(), error });
+    let expected = read_digest_file(&read(&digest_path)?, &digest_name, name).map_err(image)?;
+    load(&read(path)?, expected, state).map_err(image)
+}
