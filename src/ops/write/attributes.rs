@@ -119,11 +119,6 @@ impl Write for SetTimes {
     fn run(&self, turn: &mut Turn<'_>, (): ()) -> Result<(), Refusal> {
         let view = turn.view();
         view.check_safe_mode(|| format!("Cannot set times {}", view.path_text(&self.path)))?;
-        if view.settings.access_time_precision_ms == 0 && self.atime.0 != -1 {
-            return Err(Refusal::io(
-                "Access time for hdfs is not configured.  Please set dfs.namenode.accesstime.precision configuration parameter.",
-            ));
-        }
         let resolved = view.resolve(&self.path, Walk::Write)?;
         view.check_inode(&resolved, Action::WRITE)?;
         if resolved.last().is_none() {
@@ -159,7 +154,7 @@ impl Write for SetReplication {
         let view = turn.view();
         let text = view.path_text(&self.path);
         view.check_safe_mode(|| format!("Cannot set replication for {text}"))?;
-        view.check_replication(&text, self.replication)?;
+        view.check_replication(&text, self.replication, false)?;
         let resolved = view.resolve(&self.path, Walk::Write)?;
         view.check_inode(&resolved, Action::WRITE)?;
         let (tree, store) = (&view.state.tree, &view.state.store);
