@@ -13,18 +13,16 @@ use vocab::{Block, BlockState, InodeId, Refusal};
 impl View<'_> {
     /// The open file that a block under construction belongs to (`FSNamesystem.checkUCBlock`).
     fn block_in_writing(&self, block: &Block, client: &str) -> Result<(InodeHandle, BlockHandle), Refusal> {
-        self.check_safe_mode(|| {
-            format!("Cannot get a new generation stamp and an access token for block {}", block_text(block))
-        })?;
+        let named = self.pool_block_text(block);
+        self.check_safe_mode(|| format!("Cannot get a new generation stamp and an access token for block {named}"))?;
         let store = &self.state.store;
         let Some(b) = store.find_block(block.id).filter(|b| !store.block(*b).deleted) else {
-            return Err(Refusal::io(format!("{} does not exist.", block_text(block))));
+            return Err(Refusal::io(format!("{named} does not exist.")));
         };
         let state = store.block(b).state;
         if state != BlockState::UnderConstruction {
             return Err(Refusal::io(format!(
-                "Unexpected BlockUCState: {} is {} but not UNDER_CONSTRUCTION",
-                block_text(block),
+                "Unexpected BlockUCState: {named} is {} but not UNDER_CONSTRUCTION",
                 state_name(state)
             )));
         }
@@ -38,7 +36,7 @@ impl View<'_> {
         match self.state.tree.construction(file) {
             Some(c) if *c.client == *client => Ok((file, b)),
             _ => Err(Refusal::LeaseExpired(
-                format!("Lease mismatch: {} is accessed by a non lease holder {client}", block_text(block)).into(),
+                format!("Lease mismatch: {named} is accessed by a non lease holder {client}").into(),
             )),
         }
     }
@@ -74,10 +72,10 @@ impl Write for UpdateBlockForPipeline {
     fn run(&self, turn: &mut Turn<'_>, (): ()) -> Result<LocatedBlock, Refusal> {
         let (_, b) = turn.view().block_in_writing(&self.block, &self.client)?;
         let stamp = turn.next_stamp();
-        let view = turn.view();
-        let mut located = view.state.blocks.locate(&view.state.store, b);
-        located.block = Block { stamp, ..self.block };
-        Ok(LocatedBlock { offset: 0, located })
+        let _ = b;
+        let block = Block { stamp, ..self.block };
+        let located = blocks::Located { block, locations: Vec::new(), corrupt: false, complete: false };
+        Ok(LocatedBlock { offset: u64::MAX, located })
     }
 }
 
@@ -174,7 +172,7 @@ pub struct GetAdditionalDatanode {
 }
 
 impl GetAdditionalDatanode {
-    /// Answers the block with the new targets alone.
+    /// Answers the block with the present pipeline and the new targets.
     ///
     /// # Errors
     /// Switched off, safe mode, lease.
@@ -205,8 +203,10 @@ impl GetAdditionalDatanode {
             ..TargetRequest::default()
         };
         let placement = blocks.choose_targets(&request, view.now.monotonic);
-        let located =
-            blocks::Located { block: self.block, locations: placement.targets, corrupt: false, complete: false };
+        // the client finds the new one by what it did not have before
+        let mut locations: Vec<_> = existing.iter().filter_map(|s| blocks.target(*s)).collect();
+        locations.extend(placement.targets);
+        let located = blocks::Located { block: self.block, locations, corrupt: false, complete: false };
         Ok(LocatedBlock { offset: u64::MAX, located })
     }
 }
