@@ -3,8 +3,8 @@
 use super::load::{self, Load, Loaded};
 use super::signals::Signals;
 use super::{HADOOP_REVISION, HADOOP_VERSION, StartError, bar, convert, journals, ports, reload, retention, ticks};
-use crate::config::Configuration;
 use crate::config::settings::Settings;
+use crate::config::{Configuration, Source};
 use engine::{Checkpoints, Engine, HaState};
 use observe::progress::StartupProgress;
 use os::Os;
@@ -24,6 +24,8 @@ use vocab::{LayoutVersion, Policy};
 
 /// What a NameNode is started with.
 pub struct Launch {
+    /// Where the configuration is read again.
+    pub source: Source,
     /// The configuration, for the page that shows it.
     pub configuration: Configuration,
     /// What it says.
@@ -98,7 +100,7 @@ struct Running {
 
 impl Running {
     async fn start(launch: Launch) -> Result<Running, StartError> {
-        let Launch { configuration, settings, user } = launch;
+        let Launch { source, configuration, settings, user } = launch;
         let (os, settings) = (Os::real(), Arc::new(settings));
         let started_ms = os.clock.wall_ms();
         let progress = Arc::new(StartupProgress::default());
@@ -119,7 +121,7 @@ impl Running {
                 return Err(error);
             }
         };
-        let shared = Arc::new(shared(&engine, &settings, &info, checkpoint));
+        let shared = Arc::new(shared(&engine, &settings, &info, checkpoint, source));
         let beans = NameNodeBeans {
             shared: shared.clone(),
             host_and_port: settings.addresses.rpc.address.to_string(),
@@ -213,14 +215,21 @@ fn assemble(
         newest: (txid, None).into(),
         running: tokio::sync::Mutex::default(),
     };
-    let operations = convert::operations(settings, user);
+    let block_pool = info.block_pool_id.as_str().into();
+    let operations = ops::Settings { block_pool, ..convert::operations(settings, user) };
     let engine = Engine::new(state, journal, operations, policy, os.clock.clone(), HaState::Active, checkpoints);
     let checkpoint = Checkpoint::default();
     checkpoint.set(txid.0, made_ms);
     Opened { engine: Arc::new(engine), directories, info, checkpoint }
 }
 
-fn shared(engine: &Arc<Engine>, settings: &Settings, info: &StorageInfo, checkpoint: Checkpoint) -> Shared {
+fn shared(
+    engine: &Arc<Engine>,
+    settings: &Settings,
+    info: &StorageInfo,
+    checkpoint: Checkpoint,
+    source: Source,
+) -> Shared {
     let groups = Groups::new(convert::groups(settings));
     Shared {
         engine: engine.clone(),
@@ -240,7 +249,7 @@ fn shared(engine: &Arc<Engine>, settings: &Settings, info: &StorageInfo, checkpo
             state_context: settings.rpc.state_context,
             reconfigurable: Vec::new(),
         },
-        reload: Box::new(reload::Files { hosts: settings.datanode_hosts.clone() }),
+        reload: Box::new(reload::Files(source)),
         checkpoint,
     }
 }

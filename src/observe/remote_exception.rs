@@ -169,9 +169,11 @@ fn class_and_text(refusal: &Refusal) -> (&'static str, String) {
         Refusal::IncorrectVersion(text) => (class::INCORRECT_VERSION, text.to_string()),
         Refusal::Unsupported(text) => (class::UNSUPPORTED_OPERATION, text.to_string()),
         Refusal::UnsupportedAction(text) => (class::UNSUPPORTED_ACTION, text.to_string()),
+        Refusal::InvalidRequest(text) => (class::INVALID_REQUEST, text.to_string()),
         Refusal::HadoopIllegalArgument(text) => (class::HADOOP_ILLEGAL_ARGUMENT, text.to_string()),
         Refusal::IllegalArgument(text) => (class::ILLEGAL_ARGUMENT, text.to_string()),
         Refusal::IllegalState(text) => (class::ILLEGAL_STATE, text.to_string()),
+        Refusal::Assertion(text) => (class::ASSERTION, text.to_string()),
         Refusal::RollingUpgrade(text) => (class::ROLLING_UPGRADE, text.to_string()),
         Refusal::Io(text) => (class::IO, text.to_string()),
     }
@@ -250,8 +252,12 @@ pub mod class {
     pub const FILE_ALREADY_EXISTS: &str = "org.apache.hadoop.fs.FileAlreadyExistsException";
     pub const PATH_IS_NOT_DIRECTORY: &str = "org.apache.hadoop.fs.PathIsNotDirectoryException";
     pub const UNSUPPORTED_ACTION: &str = "org.apache.hadoop.hdfs.server.namenode.UnsupportedActionException";
+    pub const ASSERTION: &str = "java.lang.AssertionError";
     pub const LISTING_START_NOT_FOUND: &str = "org.apache.hadoop.fs.DirectoryListingStartAfterNotFoundException";
     pub const INVALID_PATH: &str = "org.apache.hadoop.fs.InvalidPathException";
+    pub const INVALID_REQUEST: &str = "org.apache.hadoop.fs.InvalidRequestException";
+    pub const INVALID_TOKEN: &str = "org.apache.hadoop.security.token.SecretManager$InvalidToken";
+    pub const EOF: &str = "java.io.EOFException";
     pub const PARENT_NOT_DIRECTORY: &str = "org.apache.hadoop.fs.ParentNotDirectoryException";
     pub const PATH_IS_NOT_EMPTY_DIRECTORY: &str = "org.apache.hadoop.fs.PathIsNotEmptyDirectoryException";
     pub const SERVICE_FAILED: &str = "org.apache.hadoop.ha.ServiceFailedException";

@@ -9,7 +9,7 @@ use record::{InodeHandle, KindTag};
 use std::sync::Arc;
 use vocab::limits::{PATH_DEPTH_MAX, PATH_LENGTH_MAX};
 use vocab::path::{components, is_valid_name};
-use vocab::{Action, InodeId, Refusal};
+use vocab::{Action, Block, InodeId, Refusal};
 
 /// `InvalidPathException` as Hadoop words it.
 pub fn invalid_path(what: &str) -> Refusal {
@@ -38,7 +38,7 @@ impl<'a> View<'a> {
             return Err(invalid_path(&format!("Invalid file name: {}", text(path))));
         }
         if path.first() != Some(&b'/') {
-            return Err(invalid_path(&format!("Absolute path required, but got '{}'", text(path))));
+            return Err(Refusal::Assertion(format!("Absolute path required, but got '{}'", text(path)).into()));
         }
         let resolved = self.state.tree.resolve(&self.state.store, path)?;
         if self.settings.permissions && resolved.raw && !walk.reads() {
@@ -102,6 +102,9 @@ impl<'a> View<'a> {
     /// # Errors
     /// See [`Checker::check`].
     pub fn check_owner(&self, resolved: &Resolved<'_>) -> Result<(), Refusal> {
+        if resolved.last().is_none() {
+            return Err(Refusal::not_found(format!("Directory/File does not exist {}", resolved.path_text())));
+        }
         self.check(resolved, Wanted { owner: true, ..Wanted::default() })
     }
     /// That the caller is a superuser, whatever the switch for permissions says.
@@ -140,6 +143,9 @@ impl<'a> View<'a> {
     /// # Errors
     /// `Io`.
     pub fn check_path_length(&self, what: &str, path: &[u8]) -> Result<(), Refusal> {
+        if path.is_empty() {
+            return Err(Refusal::IllegalArgument("Can not create a Path from an empty string".into()));
+        }
         let units = String::from_utf8_lossy(path).encode_utf16().count();
         // Java's Path drops a trailing slash and doubled ones before it counts levels.
         if units > PATH_LENGTH_MAX || components(path).count() > PATH_DEPTH_MAX {
@@ -282,12 +288,30 @@ impl View<'_> {
         self.caller.address.ip().to_canonical().to_string()
     }
 
-    /// That a replication is within the limits (`BlockManager.verifyReplication`).
+    /// That a block named by a client is of this name space's pool.
     ///
     /// # Errors
     /// `Io`.
-    pub fn check_replication(&self, path: &str, replication: u16) -> Result<(), Refusal> {
-        let (least, most) = (self.settings.replication_min, self.settings.replication_max);
+    pub fn check_pool(&self, pool: &str) -> Result<(), Refusal> {
+        if *pool == *self.settings.block_pool {
+            return Ok(());
+        }
+        Err(Refusal::io(format!("Unexpected BlockPoolId {pool} - expected {}", self.settings.block_pool)))
+    }
+
+    /// A block as Java prints it with its pool.
+    pub fn pool_block_text(&self, block: &Block) -> String {
+        format!("{}:{}", self.settings.block_pool, blocks::block_text(block))
+    }
+
+    /// That a replication is within the limits (`BlockManager.verifyReplication`); `by_client` adds the caller's host to the text.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn check_replication(&self, path: &str, replication: u16, by_client: bool) -> Result<(), Refusal> {
+        // Java holds it in a signed short.
+        let replication = replication as i16;
+        let (least, most) = (self.settings.replication_min as i16, self.settings.replication_max as i16);
         let why = if replication > most {
             format!(" exceeds maximum of {most}")
         } else if replication < least {
@@ -295,7 +319,7 @@ impl View<'_> {
         } else {
             return Ok(());
         };
-        let by = format!(" by {}", self.client_machine());
+        let by = if by_client { format!(", clientName={}", self.client_machine()) } else { String::new() };
         Err(Refusal::io(format!("Requested replication factor of {replication}{why} for {path}{by}")))
     }
 

@@ -5,6 +5,8 @@ use std::sync::Arc;
 /// Settings of operations. Durations in milliseconds, sizes in bytes.
 #[derive(Clone, Debug)]
 pub struct Settings {
+    /// Block pool of this name space: messages name blocks by it, and blocks of another pool are refused.
+    pub block_pool: Arc<str>,
     /// `dfs.permissions.enabled`.
     pub permissions: bool,
     /// The user that runs the name node: superuser.
@@ -92,6 +94,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Settings {
         Settings {
+            block_pool: "".into(),
             permissions: true,
             owner: "hdfs".into(),
             super_group: "supergroup".into(),

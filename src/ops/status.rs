@@ -98,7 +98,8 @@ impl<'a> View<'a> {
         if i.features.contains(Features::ACL) {
             flags |= StatusFlags::ACL;
         }
-        if i.features.contains(Features::SNAPSHOTTABLE) {
+        // The root counts as snapshottable from the start (with room for no snapshot), in Hadoop too.
+        if i.features.contains(Features::SNAPSHOTTABLE) || inode == self.state.tree.root() {
             flags |= StatusFlags::SNAPSHOTTABLE;
         }
         let mut status = FileStatus {

@@ -6,6 +6,7 @@ use crate::State;
 use record::{InodeHandle, InodeKind, KindTag};
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use vocab::quota::Quota;
 
 /// Digest of a state.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -97,7 +98,9 @@ impl State {
         }
         pair.add(self.tree.acl(handle)).add(self.tree.xattrs(handle));
         if let Some(quota) = self.tree.quota(&self.store, handle) {
-            pair.add(&quota.limits).add(&quota.usage.namespace).add(&quota.usage.space);
+            // the largest number of names is no limit: images turn one into the other
+            let namespace = quota.limits.namespace.filter(|names| *names != i64::MAX as u64);
+            pair.add(&Quota { namespace, ..quota.limits }).add(&quota.usage.namespace).add(&quota.usage.space);
         }
         if let Some(construction) = self.tree.construction(handle) {
             pair.add(&construction.client).add(&construction.machine);

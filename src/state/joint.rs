@@ -166,7 +166,7 @@ impl State {
         }
         let was = self.store.block(b).block;
         self.uncommitted.entry(was.id).or_insert(was);
-        self.store.edit_block(b, |i| i.block = block);
+        self.store.edit_block(b, |i| (i.block.length, i.block.stamp) = (block.length, block.stamp));
         self.blocks.block_committed(&mut self.store, b);
         Ok(true)
     }

@@ -7,16 +7,19 @@ pub fn components(path: &[u8]) -> impl DoubleEndedIterator<Item = &[u8]> + Clone
 }
 
 /// Whether a client may create this path (Hadoop's `DFSUtil.isValidName`): absolute; no component `.`, `..` or with a colon; no empty
-/// component except a trailing one. Below `/.reserved/.inodes/<id>` a `..` is legal, since NFS gateways use it.
+/// component except trailing ones. Below `/.reserved/.inodes/<id>` a `..` is legal, since NFS gateways use it.
 pub fn is_valid_name(path: &[u8]) -> bool {
     if path.first() != Some(&b'/') {
         return false;
     }
-    let parts: Vec<&[u8]> = path[1..].split(|b| *b == b'/').collect();
+    let trimmed = path.len() - path.iter().rev().take_while(|b| **b == b'/').count();
+    if trimmed == 0 {
+        return true;
+    }
+    let parts: Vec<&[u8]> = path[1..trimmed].split(|b| *b == b'/').collect();
     let inodes = parts.len() > 2 && parts[0] == b".reserved" && parts[1] == b".inodes";
-    let last = parts.len() - 1;
     parts.iter().enumerate().all(|(i, part)| match *part {
-        b"" => i == last,
+        b"" => false,
         b"." => false,
         b".." => inodes && i > 2,
         other => !other.contains(&b':'),
@@ -46,10 +49,10 @@ mod tests {
 
     #[test]
     fn valid_names() {
-        for ok in ["/", "/a", "/a/", "/a/b c", "/.reserved/.inodes/16386/..", "/a/...", "/\u{e9}"] {
+        for ok in ["/", "//", "/a", "/a/", "/a//", "/a/b c", "/.reserved/.inodes/16386/..", "/a/...", "/\u{e9}"] {
             assert!(is_valid_name(ok.as_bytes()), "{ok}");
         }
-        for bad in ["", "a", "a/b", "/a//b", "//", "/a/../b", "/a/./b", "/a:b", "/..", "/.reserved/../a"] {
+        for bad in ["", "a", "a/b", "/a//b", "//a", "/a/../b", "/a/./b", "/a:b", "/..", "/.reserved/../a"] {
             assert!(!is_valid_name(bad.as_bytes()), "{bad}");
         }
     }

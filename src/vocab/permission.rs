@@ -31,7 +31,8 @@ impl Action {
     }
     /// The name Hadoop prints in "access=...".
     pub fn name(self) -> &'static str {
-        ["NONE", "EXECUTE", "WRITE", "WRITE_EXECUTE", "READ", "READ_EXECUTE", "READ_WRITE", "ALL"][(self.0 & 7) as usize]
+        ["NONE", "EXECUTE", "WRITE", "WRITE_EXECUTE", "READ", "READ_EXECUTE", "READ_WRITE", "ALL"]
+            [(self.0 & 7) as usize]
     }
     /// Three characters as in `ls -l`.
     pub fn symbol(self) -> &'static str {

@@ -109,12 +109,16 @@ pub enum Refusal {
     Unsupported(Arc<str>),
     /// A call that is switched off (`UnsupportedActionException`).
     UnsupportedAction(Arc<str>),
+    /// A request that contradicts itself or names what is not there (`InvalidRequestException`).
+    InvalidRequest(Arc<str>),
     /// Arguments against `HadoopIllegalArgumentException`'s rules.
     HadoopIllegalArgument(Arc<str>),
     /// Arguments against `IllegalArgumentException`'s rules.
     IllegalArgument(Arc<str>),
     /// State against the call's rules (`IllegalStateException`).
     IllegalState(Arc<str>),
+    /// What Java's name node answers by a failed assertion (`AssertionError`).
+    Assertion(Arc<str>),
     /// Rolling upgrade rules.
     RollingUpgrade(Arc<str>),
     /// Retention of an operation that Hadoop answers with plain `IOException` and this text.

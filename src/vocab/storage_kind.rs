@@ -17,8 +17,14 @@ pub enum StorageKind {
 
 impl StorageKind {
     /// All kinds, in ordinal order.
-    pub const ALL: [StorageKind; 6] =
-        [StorageKind::RamDisk, StorageKind::Ssd, StorageKind::Disk, StorageKind::Archive, StorageKind::Provided, StorageKind::Nvdimm];
+    pub const ALL: [StorageKind; 6] = [
+        StorageKind::RamDisk,
+        StorageKind::Ssd,
+        StorageKind::Disk,
+        StorageKind::Archive,
+        StorageKind::Provided,
+        StorageKind::Nvdimm,
+    ];
 
     /// The kind of a Java ordinal.
     pub fn from_ordinal(n: u8) -> Option<StorageKind> {

@@ -62,6 +62,8 @@ pub fn get_batched_listing(
         match list_one(view, index, path, name, need_location, &mut left, visitor) {
             Ok(None) => {}
             Ok(Some(last)) => return Ok(next(index, &last)),
+            // An assertion is no answer for one path: it ends the call, as in Java.
+            Err(refusal @ Refusal::Assertion(_)) => return Err(refusal),
             Err(refusal) => visitor.refused(index, refusal),
         }
         name = b"";

@@ -21,10 +21,10 @@ pub struct BlockLocations {
 pub fn get_block_locations(view: &View<'_>, path: &[u8], offset: i64, length: i64) -> Result<BlockLocations, Refusal> {
     let text = view.path_text(path);
     if offset < 0 {
-        return Err(Refusal::HadoopIllegalArgument(format!("Negative offset is not supported. File: {text}").into()));
+        return Err(Refusal::IllegalArgument(format!("Negative offset is not supported. File: {text}").into()));
     }
     if length < 0 {
-        return Err(Refusal::HadoopIllegalArgument(format!("Negative length is not supported. File: {text}").into()));
+        return Err(Refusal::IllegalArgument(format!("Negative length is not supported. File: {text}").into()));
     }
     let resolved = view.resolve(path, Walk::Read)?;
     let file = view.file_of(&resolved)?;

@@ -51,7 +51,7 @@ pub fn get_located_file_info<'a>(
 /// `FileNotFound` for what is missing or no file; access.
 pub fn is_file_closed(view: &View<'_>, path: &[u8]) -> Result<bool, Refusal> {
     let resolved = view.resolve(path, Walk::Read)?;
-    Ok(!view.state.is_open(view.file_of(&resolved)?))
+    Ok(!view.state.is_open(view.file_named(resolved.last(), &view.path_text(path))?))
 }
 
 /// getPreferredBlockSize, in bytes.

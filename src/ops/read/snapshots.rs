@@ -33,7 +33,8 @@ pub fn get_snapshot_listing(view: &View<'_>, path: &[u8]) -> Result<(), Refusal>
 /// `FileNotFound`; `Snapshot` for paths that are not below a directory with snapshots, and for names of snapshots; access.
 pub fn get_snapshot_diff(view: &View<'_>, path: &[u8], from: &str, to: &str) -> Result<(), Refusal> {
     let resolved = view.resolve(path, Walk::Read)?;
-    view.check_inode(&resolved, Action::READ)?;
+    // what is read lies below it
+    view.check_inode(&resolved, Action::EXECUTE)?;
     let snapshot = |text: String| Refusal::Snapshot(text.into());
     if !is_root(view, &resolved, |path| Refusal::AccessControl(format!("{path} (is not a directory)").into()))? {
         let path = resolved.path_text();

@@ -187,7 +187,7 @@ fn t29_a_policy_whose_storage_type_nobody_has() {
     let Err(Refusal::NoTarget(text)) = w.add_block("/cold/f", id, "c", None) else { panic!("allowed") };
     assert_eq!(
         &*text,
-        "File /cold/f could only be written to 0 of the 1 minReplication nodes. There are 1 datanode(s) running and no node(s) are excluded in this operation."
+        "File /cold/f could only be written to 0 of the 1 minReplication nodes. There are 1 datanode(s) running and 0 node(s) are excluded in this operation."
     );
     let id = w.open("/ssd/f", "c");
     let located = w.add_block("/ssd/f", id, "c", None).unwrap().located;

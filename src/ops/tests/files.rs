@@ -47,6 +47,7 @@ impl World {
             file,
             client: client.into(),
             previous,
+            previous_pool: None,
             excluded: vec![],
             favored: vec![],
             no_local_write: false,
@@ -56,7 +57,7 @@ impl World {
         self.write(&superuser(), &op)
     }
     pub fn complete(&mut self, path: &str, file: InodeId, client: &str, last: Option<Block>) -> Result<bool, Refusal> {
-        self.write(&superuser(), &Complete { path: path.into(), file, client: client.into(), last })
+        self.write(&superuser(), &Complete { path: path.into(), file, client: client.into(), last, last_pool: None })
     }
     /// A closed file of these block lengths, on DataNode 1.
     pub fn write_file(&mut self, path: &str, lengths: &[u64]) -> InodeId {

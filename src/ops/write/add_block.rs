@@ -21,6 +21,8 @@ pub struct AddBlock {
     pub client: Arc<str>,
     /// The block the client has just finished, with its final length.
     pub previous: Option<Block>,
+    /// The pool that the client says it is of.
+    pub previous_pool: Option<Arc<str>>,
     /// DataNodes that are no targets, by transfer address or uuid as [`blocks`] finds them.
     pub excluded: Vec<NodeNumber>,
     /// DataNodes to try first.
@@ -67,6 +69,9 @@ pub(super) fn show(block: Option<&Block>) -> String {
 impl AddBlock {
     fn analyse(&self, view: &View<'_>, resolved: &Resolved<'_>) -> Result<(InodeHandle, Last), Refusal> {
         let path = resolved.path_text();
+        if let Some(pool) = &self.previous_pool {
+            view.check_pool(pool)?;
+        }
         view.check_safe_mode(|| format!("Cannot add block to {path}"))?;
         view.check_object_count()?;
         let file = view.leased_file(resolved, Some(&self.client), self.file)?;
@@ -98,7 +103,7 @@ impl AddBlock {
             }
             _ => Err(Refusal::io(format!(
                 "Cannot allocate block in {path}: passed 'previous' block {} does not match actual last block in file {}",
-                show(self.previous.as_ref()),
+                self.previous.as_ref().map_or_else(|| "null".to_owned(), |b| view.pool_block_text(b)),
                 show(last.as_ref().map(|i| &i.block))
             ))),
         }
@@ -126,10 +131,7 @@ impl AddBlock {
         if placement.targets.len() >= least {
             return Ok(placement.targets);
         }
-        let excluded = match self.excluded.len() {
-            0 => "no".to_owned(),
-            _ => placement.excluded.to_string(),
-        };
+        let excluded = placement.excluded;
         Err(Refusal::NoTarget(
             format!(
                 "File {path} could only be written to {} of the {least} minReplication nodes. There are {} datanode(s) running and {excluded} node(s) are excluded in this operation.",

@@ -18,6 +18,8 @@ pub struct Complete {
     pub client: Arc<str>,
     /// The last block with its final length.
     pub last: Option<Block>,
+    /// The pool that the client says it is of.
+    pub last_pool: Option<Arc<str>>,
 }
 
 impl Write for Complete {
@@ -32,6 +34,9 @@ impl Write for Complete {
     fn run(&self, turn: &mut Turn<'_>, (): ()) -> Result<bool, Refusal> {
         let view = turn.view();
         view.check_safe_mode(|| format!("Cannot complete file {}", view.path_text(&self.path)))?;
+        if let Some(pool) = &self.last_pool {
+            view.check_pool(pool)?;
+        }
         let resolved = view.resolve_file(&self.path, self.file)?;
         let file = match view.leased_file(&resolved, Some(&self.client), self.file) {
             Err(Refusal::LeaseExpired(text)) => {

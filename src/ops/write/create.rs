@@ -124,7 +124,7 @@ impl Create {
         if !self.should_replicate {
             self.check_not_striped(view, &resolved)?;
         }
-        view.check_replication(&text, self.replication)?;
+        view.check_replication(&text, self.replication, true)?;
         Ok(resolved)
     }
 

@@ -34,9 +34,9 @@ impl Write for Mkdirs {
         let resolved = view.resolve(&self.path, Walk::Create)?;
         if let Some(inode) = resolved.last() {
             return match view.state.store.kind(inode) {
-                KindTag::File => {
-                    Err(Refusal::FileAlreadyExists(format!("Path is not a directory: {}", resolved.path_text()).into()))
-                }
+                KindTag::File => Err(Refusal::FileAlreadyExists(
+                    format!("Path is not a directory: {}", view.path_text(&self.path)).into(),
+                )),
                 _ => Ok(true),
             };
         }

@@ -81,12 +81,12 @@ impl SetQuota {
             return changed.then_some(Record::SetQuotaByKind { path: Cow::Owned(path), kind, quota: self.space });
         }
         let pick = |new: i64, old: i64| if new == UNCHANGED { old } else { new };
-        let mut names = pick(self.names, number(limits.namespace));
-        if directory == view.state.tree.root() && names == RESET {
-            names = ROOT_NAMESPACE as i64;
-        }
+        let names = pick(self.names, number(limits.namespace));
+        // The root always has a limit. The record says "reset" all the same: the number of that limit reads as "unchanged" in a record.
+        let reset_root = directory == view.state.tree.root() && names == RESET;
+        let resulting = if reset_root { ROOT_NAMESPACE as i64 } else { names };
         let space = pick(self.space, number(limits.space));
-        let changed = names != number(limits.namespace) || space != number(limits.space);
+        let changed = resulting != number(limits.namespace) || space != number(limits.space);
         changed.then_some(Record::SetQuota { path: Cow::Owned(path), namespace: names, space })
     }
 }

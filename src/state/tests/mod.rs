@@ -4,7 +4,7 @@ mod mismatches;
 mod odd;
 mod rules;
 
-use crate::{Applied, Effects, Fit, Mode, Mismatch, RootAttributes, State};
+use crate::{Applied, Effects, Fit, Mismatch, Mode, RootAttributes, State};
 use edit::Record;
 use edit::record::{AddClose, Permission};
 use edit::rules::Rule;

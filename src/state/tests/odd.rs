@@ -42,10 +42,17 @@ fn closes_and_updates_change_lengths_stamps_and_counts() {
     w.apply(&World::close_record("/f", &[block(1, 1, 100)]));
     assert_eq!(w.blocks("/f"), [block(1, 1, 100)], "one block less: the last is removed");
     w.open("/g", &[block(3, 1, 100)]);
-    w.apply(&World::close_record("/g", &[block(3, 9, 80), block(4, 1, 7)].map(|b| if b.id.0 == 3 { block(3, 1, 80) } else { b })));
+    w.apply(&World::close_record(
+        "/g",
+        &[block(3, 9, 80), block(4, 1, 7)].map(|b| if b.id.0 == 3 { block(3, 1, 80) } else { b }),
+    ));
     assert_eq!(w.blocks("/g"), [block(3, 1, 80), block(4, 1, 7)], "more blocks: they are added");
     w.apply(&update_blocks("/g", &[block(3, 1, 60), block(4, 5, 9)]));
-    assert_eq!((w.blocks("/g"), w.is_open("/g")), (vec![block(3, 1, 60), block(4, 5, 9)], false), "also in a closed file");
+    assert_eq!(
+        (w.blocks("/g"), w.is_open("/g")),
+        (vec![block(3, 1, 60), block(4, 5, 9)], false),
+        "also in a closed file"
+    );
     w.apply(&add_block("/g", Some(block(4, 5, 10)), block(6, 6, 0)));
     assert_eq!((w.blocks("/g").len(), w.is_open("/g")), (3, false));
 }

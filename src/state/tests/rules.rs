@@ -132,7 +132,8 @@ fn rule_12_and_features_that_are_refused_by_name() {
     w.mkdir("/d");
     let root = || b"/d"[..].into();
     w.expect_no_op(&Record::DisallowSnapshot { root: root() }, Rule::DisallowSnapshotNotAllowed);
-    let zone = Xattr { namespace: XattrNamespace::Raw, name: "hdfs.crypto.encryption.zone".into(), value: b""[..].into() };
+    let zone =
+        Xattr { namespace: XattrNamespace::Raw, name: "hdfs.crypto.encryption.zone".into(), value: b""[..].into() };
     let striped = AddClose { erasure_coding_policy: 1, ..w.add_record("/e", vec![]) };
     for (record, feature) in [
         (Record::AllowSnapshot { root: root() }, "snapshots"),

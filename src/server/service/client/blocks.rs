@@ -36,6 +36,7 @@ pub(super) async fn add_block(request: &Request<'_>) -> Answer {
         file: InodeId(asked.file_id as i64),
         client: asked.client_name.to_str().into(),
         previous: asked.previous.as_ref().map(convert::extended),
+        previous_pool: asked.previous.as_ref().map(|b| b.pool_id.to_str().into()),
         excluded,
         favored,
         no_local_write: flags.contains(&AddBlockFlagProto::NoLocalWrite),
@@ -76,6 +77,7 @@ pub(super) async fn complete(request: &Request<'_>) -> Answer {
         file: InodeId(asked.file_id as i64),
         client: asked.client_name.to_str().into(),
         last: asked.last.as_ref().map(convert::extended),
+        last_pool: asked.last.as_ref().map(|b| b.pool_id.to_str().into()),
     };
     boolean(request.write(operation).await?)
 }
