@@ -3,6 +3,7 @@
 use super::digest::Digest;
 use super::features::{acl_entries, is_storage_policy, kind_quotas, xattrs};
 use super::inode::{Attributes, DirectoryRecord, FileRecord, InodeRecord, RecordKind};
+use super::policies;
 use super::strings::{Kind, StringTables};
 use super::summary::{ImageError, Section, SectionName, Summary};
 use hadoop_proto::wire::{Cursor, Value, WireError};
@@ -74,7 +75,8 @@ impl<'a> Loader<'a> {
             None => return Err(content("STRING_TABLE", "is missing")),
         };
         if let Some((bytes, _)) = self.part(SectionName::ErasureCoding) {
-            state.preserved.erasure_coding_section = Some(bytes.into());
+            // the built-in policies, never touched, are what a new file system has
+            state.preserved.erasure_coding_section = (*bytes != *policies::built_in()).then(|| bytes.into());
         }
         self.snapshots(&mut state)?;
         state.store = Store::new();
@@ -315,6 +317,10 @@ impl<'a> Loader<'a> {
         };
         if let Some(message) = directory.kind_quotas {
             quota.by_kind = kind_quotas(message)?;
+            if quota.namespace.is_none() && quota.space.is_none() {
+                // Quirk: a_quota_of_kinds_alone_comes_back_with_a_huge_one_of_names: as that of the root; clients see the number
+                quota.namespace = Some(i64::MAX as u64);
+            }
         }
         build.set_quota(store, handle, quota);
         Ok(())
@@ -387,7 +393,8 @@ impl<'a> Loader<'a> {
         self.each(SectionName::CacheManager, |reader| {
             for field in Cursor::new(reader.message()?).fields() {
                 match field.map_err(|e| reader.wire(e))? {
-                    (1, Value::Varint(v)) => state.preserved.next_cache_directive = v,
+                    // the first number is 1, which a new file system has as 0
+                    (1, Value::Varint(v)) => state.preserved.next_cache_directive = if v == 1 { 0 } else { v },
                     (2 | 3, Value::Varint(1..)) => {
                         return Err(ImageError::Unsupported("cache pools (section CACHE_MANAGER)".into()));
                     }

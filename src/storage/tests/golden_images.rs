@@ -115,3 +115,30 @@ fn every_damaged_byte_is_an_answer() {
     }
     assert!(load(&bytes, Digest([0; 16]), empty()).is_err_and(|e| matches!(e, ImageError::Digest(_))));
 }
+
+fn inode(state: &State, path: &str) -> record::InodeHandle {
+    state.tree.resolve(&state.store, path.as_bytes()).expect("resolves").last().expect(path)
+}
+
+#[test]
+fn a_quota_of_kinds_alone_comes_back_with_a_huge_one_of_names() {
+    let (_, bytes, digest) = images("basic").pop().expect("newest image");
+    let state = load(&bytes, digest, empty()).expect("loads").state;
+    let quota = state.tree.quota(&state.store, inode(&state, "/quota/ssd")).expect("has a quota");
+    assert_eq!(quota.limits.namespace, Some(i64::MAX as u64));
+    assert_eq!(quota.limits.space, None);
+}
+
+#[test]
+fn storage_policies_of_directories_are_attributes_in_the_image() {
+    let (_, bytes, digest) = images("basic").pop().expect("newest image");
+    let first = load(&bytes, digest, empty()).expect("loads");
+    let (saved, digest) = save(&first, true);
+    let second = load(&saved, digest, empty()).expect("saved image loads");
+    for loaded in [first, second] {
+        let state = loaded.state;
+        let directory = inode(&state, "/policy/ALL_SSD");
+        assert_eq!(state.tree.own_storage_policy(&state.store, directory), 12);
+        assert!(state.tree.xattrs(directory).is_empty(), "it is no attribute of the directory any more");
+    }
+}

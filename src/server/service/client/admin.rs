@@ -8,9 +8,10 @@ use ::blocks::ReportKind;
 use bytes::BytesMut;
 use hadoop_proto::hdfs::{
     DatanodeReportTypeProto, GetDatanodeReportRequestProto, GetDatanodeStorageReportRequestProto,
-    GetSlowDatanodeReportResponseProto, RollEditsResponseProto, RollingUpgradeActionProto, RollingUpgradeRequestProto,
-    RollingUpgradeResponseProto, SafeModeActionProto, SaveNamespaceRequestProto, SaveNamespaceResponseProto,
-    SetBalancerBandwidthRequestProto, SetSafeModeRequestProto, UpgradeStatusResponseProto,
+    GetSlowDatanodeReportResponseProto, RollEditsResponseProto, RollingUpgradeActionProto, RollingUpgradeInfoProto,
+    RollingUpgradeRequestProto, RollingUpgradeResponseProto, RollingUpgradeStatusProto, SafeModeActionProto,
+    SaveNamespaceRequestProto, SaveNamespaceResponseProto, SetBalancerBandwidthRequestProto, SetSafeModeRequestProto,
+    UpgradeStatusResponseProto,
 };
 use observe::RemoteException;
 use observe::remote_exception::class;
@@ -117,23 +118,38 @@ pub(super) fn refresh_nodes(request: &Request<'_>) -> Answer {
 }
 
 pub(super) fn upgrade_status(request: &Request<'_>) -> Answer {
-    superuser(request.shared, request.caller, "upgradeStatus")?;
+    request.read(|_| Ok(()))?;
     message(&UpgradeStatusResponseProto { upgrade_finalized: true })
 }
 
-/// Tells that no rolling upgrade runs; the rest is not done here.
+/// Tells whether a rolling upgrade runs. To begin or to end one is not done here.
 pub(super) fn rolling_upgrade(request: &Request<'_>) -> Answer {
     let asked: RollingUpgradeRequestProto = decode(request.body.clone())?;
-    superuser(request.shared, request.caller, "queryRollingUpgrade")?;
-    let runs = request.read(|view| Ok(view.state.sequences.rolling_upgrade_start.is_some()))?;
-    if runs || asked.action() != RollingUpgradeActionProto::Query {
-        return Err(unsupported("rollingUpgrade"));
-    }
-    message(&RollingUpgradeResponseProto { rolling_upgrade_info: None })
+    let verb = match asked.action() {
+        RollingUpgradeActionProto::Query => "query",
+        RollingUpgradeActionProto::Start => "start",
+        RollingUpgradeActionProto::Finalize => "finalize",
+    };
+    superuser(request.shared, request.caller, &format!("{verb}RollingUpgrade"))?;
+    let started = request.read(|view| Ok(view.state.sequences.rolling_upgrade_start))?;
+    let rolling_upgrade_info = match (asked.action(), started) {
+        (RollingUpgradeActionProto::Query | RollingUpgradeActionProto::Finalize, None) => None,
+        (RollingUpgradeActionProto::Query, Some(start)) => Some(RollingUpgradeInfoProto {
+            status: RollingUpgradeStatusProto {
+                block_pool_id: request.shared.identity.block_pool.to_string(),
+                finalized: Some(false),
+            },
+            start_time: start.0 as u64,
+            finalize_time: 0,
+            created_rollback_images: true,
+        }),
+        _ => return Err(unsupported("rollingUpgrade")),
+    };
+    message(&RollingUpgradeResponseProto { rolling_upgrade_info })
 }
 
 /// Peers are not measured, so that none is known to be slow.
 pub(super) fn slow_datanodes(request: &Request<'_>) -> Answer {
-    superuser(request.shared, request.caller, "getSlowDatanodesReport")?;
+    request.read(|_| Ok(()))?;
     message(&GetSlowDatanodeReportResponseProto::default())
 }

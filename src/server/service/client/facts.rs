@@ -1,7 +1,7 @@
 //! Facts about the server that need no path: defaults, totals, policies, role.
 
 use super::super::convert::kinds;
-use super::super::{Answer, EMPTY, ha, message, unsupported};
+use super::super::{Answer, EMPTY, ha, message, superuser, unsupported};
 use super::Request;
 use hadoop_proto::hdfs::{
     FsServerDefaultsProto, GetCurrentEditLogTxidResponseProto, GetFsEcBlockGroupStatsResponseProto,
@@ -89,13 +89,8 @@ pub(super) fn data_encryption_key(request: &Request<'_>) -> Answer {
     Ok(EMPTY)
 }
 
-/// A name node without security gives no token, and clients go on without one.
-pub(super) fn delegation_token(request: &Request<'_>) -> Answer {
-    request.read(|_| Ok(()))?;
-    Ok(EMPTY)
-}
-
 pub(super) fn current_txid(request: &Request<'_>) -> Answer {
+    superuser(request.shared, request.caller, "getCurrentEditLogTxid")?;
     request.read(|_| Ok(()))?;
     message(&GetCurrentEditLogTxidResponseProto { txid: request.shared.engine.journal().last_assigned().0 as i64 })
 }

@@ -7,12 +7,19 @@
 pub(super) mod admin;
 mod attributes;
 mod blocks;
+mod caches;
+mod erasure_coding;
 mod extended;
 mod facts;
+mod missing;
 mod namespace;
 mod pipeline;
 mod policy;
 mod read;
+mod snapshots;
+mod tokens;
+mod upkeep;
+mod zones;
 
 use super::{Answer, Shared};
 use bytes::Bytes;
@@ -56,7 +63,26 @@ pub(super) fn at_once(request: &Request<'_>) -> Option<Answer> {
         Operation::GetFsEcBlockGroupStats => facts::striped_stats(request),
         Operation::GetHaServiceState => facts::ha_state(request),
         Operation::GetDataEncryptionKey => facts::data_encryption_key(request),
-        Operation::GetDelegationToken => facts::delegation_token(request),
+        Operation::GetDelegationToken => tokens::delegation_token(request),
+        Operation::RenewDelegationToken => tokens::renew(request),
+        Operation::CancelDelegationToken => tokens::cancel(request),
+        Operation::GetSnapshottableDirListing => snapshots::snapshottable(request),
+        Operation::GetSnapshotListing => snapshots::listing(request),
+        Operation::GetSnapshotDiffReport => snapshots::diff(request),
+        Operation::GetSnapshotDiffReportListing => snapshots::diff_page(request),
+        Operation::ListCachePools => caches::pools(request),
+        Operation::ListCacheDirectives => caches::directives(request),
+        Operation::ListEncryptionZones => zones::encryption_zones(request),
+        Operation::ListReencryptionStatus => zones::reencryption(request),
+        Operation::GetEzForPath => zones::zone_of_path(request),
+        Operation::GetEnclosingRoot => zones::enclosing_root(request),
+        Operation::GetErasureCodingPolicy => erasure_coding::policy_of_path(request),
+        Operation::GetErasureCodingPolicies => erasure_coding::policies(request),
+        Operation::GetErasureCodingCodecs => erasure_coding::codecs(request),
+        Operation::GetEcTopologyResultForPolicies => erasure_coding::topology_result(request),
+        Operation::FinalizeUpgrade => upkeep::finalize_upgrade(request),
+        Operation::RestoreFailedStorage => upkeep::restore_failed_storage(request),
+        Operation::SatisfyStoragePolicy => upkeep::satisfy_storage_policy(request),
         Operation::GetCurrentEditLogTxid => facts::current_txid(request),
         Operation::GetDatanodeReport => admin::datanode_report(request),
         Operation::GetDatanodeStorageReport => admin::datanode_storage_report(request),
@@ -108,7 +134,8 @@ pub(super) async fn in_time(request: &Request<'_>) -> Answer {
         Operation::SetSafeMode => admin::safe_mode(request).await,
         Operation::RollEdits => admin::roll_edits(request).await,
         Operation::SaveNamespace => admin::save_namespace(request).await,
-        other => Err(super::unsupported(other.row().method)),
+        Operation::ListCorruptFileBlocks => upkeep::corrupt_files(request).await,
+        _ => missing::answer(request),
     }
 }
 

@@ -31,7 +31,7 @@ pub fn content_summary(summary: &ContentSummary) -> ContentSummaryProto {
     let is_file = totals.directories == 0 && totals.files == 1;
     ContentSummaryProto {
         length: totals.length,
-        file_count: totals.files + totals.symlinks,
+        file_count: totals.files,
         directory_count: totals.directories,
         quota: limit(quota.namespace),
         space_consumed: totals.usage.space as u64,

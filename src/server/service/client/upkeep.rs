@@ -1,0 +1,65 @@
+//! Upkeep that administrators ask for: files with missing blocks, the end of an upgrade, storage directories.
+
+use super::super::{Answer, EMPTY, decode, message, superuser, unsupported};
+use super::Request;
+use hadoop_proto::hdfs::{
+    CorruptFileBlocksProto, ListCorruptFileBlocksRequestProto, ListCorruptFileBlocksResponseProto,
+    RestoreFailedStorageRequestProto, RestoreFailedStorageResponseProto,
+};
+use ops::read::corrupt_files::CorruptFilesWalk;
+use vocab::Refusal;
+
+/// Missing blocks looked at under one hold of the lock.
+const CORRUPT_SLICE: usize = 500;
+
+pub(super) async fn corrupt_files(request: &Request<'_>) -> Answer {
+    let asked: ListCorruptFileBlocksRequestProto = decode(request.body.clone())?;
+    superuser(request.shared, request.caller, "listCorruptFileBlocks")?;
+    // what is no number means the beginning, and comes back as it is where nothing is missing
+    let from = asked.cookie.as_deref().and_then(|cookie| cookie.parse().ok()).unwrap_or(0);
+    let begun = request.read(|v| CorruptFilesWalk::begin(v, asked.path.as_bytes(), from))?;
+    let Some(mut walk) = begun else {
+        let cookie = asked.cookie.unwrap_or_else(|| from.to_string());
+        return message(&ListCorruptFileBlocksResponseProto {
+            corrupt: CorruptFileBlocksProto { files: Vec::new(), cookie },
+        });
+    };
+    while !request.read(|v| Ok(walk.step(v, CORRUPT_SLICE)))? {
+        tokio::task::yield_now().await;
+    }
+    let (cookie, files) = (walk.cookie().to_string(), walk.files);
+    let files = files.iter().map(|path| String::from_utf8_lossy(path).into_owned()).collect();
+    message(&ListCorruptFileBlocksResponseProto { corrupt: CorruptFileBlocksProto { files, cookie } })
+}
+
+/// Directories with an upgrade to finalize are not taken into service, so that there is nothing to do.
+pub(super) fn finalize_upgrade(request: &Request<'_>) -> Answer {
+    superuser(request.shared, request.caller, "finalizeUpgrade")?;
+    request.read(|_| Ok(()))?;
+    Ok(EMPTY)
+}
+
+/// Failed directories are not taken up again while the process runs, and it cannot be asked to.
+pub(super) fn restore_failed_storage(request: &Request<'_>) -> Answer {
+    let asked: RestoreFailedStorageRequestProto = decode(request.body.clone())?;
+    let verb = match &*asked.arg {
+        "check" => "check",
+        "true" => "enable",
+        _ => "disable",
+    };
+    superuser(request.shared, request.caller, &format!("{verb}RestoreFailedStorage"))?;
+    request.read(|_| Ok(()))?;
+    if verb == "enable" {
+        return Err(unsupported("restoreFailedStorage"));
+    }
+    message(&RestoreFailedStorageResponseProto { result: false })
+}
+
+pub(super) fn satisfy_storage_policy(request: &Request<'_>) -> Answer {
+    if request.read(|v| Ok(v.settings.storage_policy_satisfier))? {
+        return Err(unsupported("satisfyStoragePolicy"));
+    }
+    let text = "Cannot request to satisfy storage policy when storage policy satisfier feature has been disabled by admin. \
+                Seek for an admin help to enable it or use Mover tool.";
+    Err(Refusal::UnsupportedAction(text.into()).into())
+}
