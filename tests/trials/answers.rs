@@ -146,3 +146,8 @@ fn play(name: &str) {
 fn recorded_answers() {
     play("answers");
 }
+
+#[test]
+fn recorded_answers_of_features() {
+    play("features");
+}
