@@ -3,8 +3,8 @@
 use super::namenode::{log_notices, process_user};
 use super::question::Answer;
 use super::{hadoop, supervise};
-use crate::config::settings::{OfflineSettings, Settings, identify, is_local_host};
-use crate::config::{Environment, embedded, load};
+use crate::config::settings::{OfflineSettings, Settings};
+use crate::config::{Environment, Source, embedded};
 use crate::node::{self, Launch, Serving, StartError, logging};
 use std::fs::OpenOptions;
 use std::io::{self, Write};
@@ -46,10 +46,9 @@ fn act(data: &Path, datanodes: u16) -> Result<u8, StartError> {
     if let Some(jars) = &jars {
         hadoop::write_script(&layout.script, &layout.conf, jars).map_err(StartError::system("the hdfs script"))?;
     }
-    let environment = Environment::of_process();
-    let user = process_user(&environment);
-    let mut configuration = load(environment, Some(&layout.conf), &Default::default())?;
-    let identity = identify(&mut configuration, is_local_host)?;
+    let user = user_name();
+    let source = Source { directory: Some(layout.conf.clone()), ..Source::default() };
+    let (configuration, identity) = source.read()?;
     let offline = OfflineSettings::read(&configuration)?;
     if !layout.data.join("name").exists() {
         node::format(&offline, None, &user, &mut Answer::Never)?;
@@ -60,7 +59,7 @@ fn act(data: &Path, datanodes: u16) -> Result<u8, StartError> {
         return Err(StartError::Unsupported(reason));
     }
     let mut children = Vec::new();
-    let code = node::run(Launch { configuration, settings, user }, async |serving| {
+    let code = node::run(Launch { source, configuration, settings, user }, async |serving| {
         for number in 1..=datanodes {
             children.push(start_datanode(&layout, number, &serving)?);
         }

@@ -2,9 +2,10 @@
 
 use super::question::Answer;
 use super::startup::{self, StartupOption, USAGE};
-use crate::config::settings::{OfflineSettings, Settings, identify, is_local_host};
-use crate::config::{Configuration, Environment, default_directory, load, not_honoured, take_generic_options};
+use crate::config::settings::{OfflineSettings, Settings};
+use crate::config::{Configuration, Environment, Source, default_directory, not_honoured, take_generic_options};
 use crate::node::{self, Launch, StartError, logging};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Generic options, for `-h`.
@@ -30,7 +31,7 @@ pub fn run(words: &[String]) -> ExitCode {
         format!("  version = {} (speaks as Hadoop {})", env!("CARGO_PKG_VERSION"), node::HADOOP_VERSION),
         format!("  conf = {conf}"),
     ]);
-    let code = act(words, environment, directory.as_deref()).unwrap_or_else(|error| {
+    let code = act(words, &process_user(&environment), directory).unwrap_or_else(|error| {
         tracing::error!("Failed to start namenode.\n{error}");
         tracing::info!("Exiting with status 1: {}", error.to_string().lines().next().unwrap_or(""));
         1
@@ -47,10 +48,10 @@ fn banner(lines: &[String]) {
     tracing::info!("{label}: \n/{frame}\n{text}{frame}/");
 }
 
-fn act(words: &[String], environment: Environment, directory: Option<&std::path::Path>) -> Result<u8, StartError> {
-    let user = process_user(&environment);
+fn act(words: &[String], user: &str, directory: Option<PathBuf>) -> Result<u8, StartError> {
     let (options, rest) = take_generic_options(words)?;
-    let mut configuration = load(environment, directory, &options)?;
+    let source = Source { directory, options };
+    let (configuration, identity) = source.read()?;
     let option = match StartupOption::parse(rest) {
         Ok(option) => option,
         // Quirk: usage_is_no_failure: options that are not understood end with status 0
@@ -62,7 +63,6 @@ fn act(words: &[String], environment: Environment, directory: Option<&std::path:
             return Ok(0);
         }
     };
-    let identity = identify(&mut configuration, is_local_host)?;
     match option {
         StartupOption::Regular => {
             let settings = Settings::read(&configuration, identity)?;
@@ -70,7 +70,7 @@ fn act(words: &[String], environment: Environment, directory: Option<&std::path:
             if let Some(reason) = settings.unsupported() {
                 return Err(StartError::Unsupported(reason));
             }
-            node::run(Launch { configuration, settings, user }, async |_| Ok(()))
+            node::run(Launch { source, configuration, settings, user: user.to_owned() }, async |_| Ok(()))
         }
         StartupOption::Format(format) => {
             let settings = offline(&configuration)?;
@@ -79,7 +79,7 @@ fn act(words: &[String], environment: Environment, directory: Option<&std::path:
                 startup::Format { non_interactive: true, .. } => Answer::Never,
                 _ => Answer::Ask,
             };
-            let done = node::format(&settings, format.cluster_id.as_deref(), &user, &mut answer)?;
+            let done = node::format(&settings, format.cluster_id.as_deref(), user, &mut answer)?;
             Ok(u8::from(!done))
         }
         StartupOption::MetadataVersion => {

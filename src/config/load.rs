@@ -1,6 +1,7 @@
 //! From a configuration directory and a command line to one `Configuration`.
 
 use super::registry::Origin;
+use super::settings::{Identity, identify, is_local_host};
 use super::{ConfigError, Configuration, Environment, xml};
 use std::path::{Path, PathBuf};
 
@@ -13,6 +14,24 @@ pub struct GenericOptions {
     pub definitions: Vec<(String, String)>,
     /// `-fs URI`.
     pub file_system: Option<String>,
+}
+
+/// Where the configuration of this process comes from: read at the start, and again when an administrator asks for it.
+#[derive(Clone, Debug, Default)]
+pub struct Source {
+    /// The folder of the site files.
+    pub directory: Option<PathBuf>,
+    /// What the command line adds.
+    pub options: GenericOptions,
+}
+
+impl Source {
+    /// Reads everything as it is now, and finds out which NameNode this is.
+    pub fn read(&self) -> Result<(Configuration, Identity), ConfigError> {
+        let mut configuration = load(Environment::of_process(), self.directory.as_deref(), &self.options)?;
+        let identity = identify(&mut configuration, is_local_host)?;
+        Ok((configuration, identity))
+    }
 }
 
 /// Takes the generic options off the front of a command line; they end at the first word that is none of them.

@@ -21,7 +21,9 @@ pub use address::HostPort;
 pub use configuration::{Configuration, Property};
 pub use environment::Environment;
 pub use error::ConfigError;
-pub use load::{default_directory, load, take_generic_options};
+#[cfg(test)]
+use load::load;
+pub use load::{Source, default_directory, take_generic_options};
 pub use registry::{not_honoured, registry};
 
 #[cfg(test)]

@@ -1,33 +1,33 @@
 //! Files that are read again while the NameNode runs: lists of hosts, and the site files for proxy rules.
 
 use super::convert;
-use crate::config::settings::{DatanodeHosts, Settings, identify, is_local_host};
-use crate::config::{Configuration, Environment, default_directory, load};
+use crate::config::Source;
+use crate::config::settings::{DatanodeHosts, Settings};
 use blocks::{HostEntry, Hosts};
 use security::proxy::ProxyRules;
 use std::net::ToSocketAddrs;
 use std::path::PathBuf;
 
-/// What is read again, and how.
-pub struct Files {
-    /// The settings of the start: which lists of hosts there are.
-    pub hosts: DatanodeHosts,
+/// What is read again.
+pub struct Files(pub Source);
+
+impl Files {
+    fn settings(&self) -> Result<Settings, String> {
+        let read = || {
+            let (configuration, identity) = self.0.read()?;
+            Settings::read(&configuration, identity)
+        };
+        read().map_err(|error| error.to_string())
+    }
 }
 
 impl server::service::Reload for Files {
     fn proxy_rules(&self) -> Result<ProxyRules, String> {
-        let environment = Environment::of_process();
-        let directory = default_directory(&environment);
-        let read = || {
-            let mut configuration: Configuration = load(environment, directory.as_deref(), &Default::default())?;
-            let identity = identify(&mut configuration, is_local_host)?;
-            Settings::read(&configuration, identity)
-        };
-        read().map(|settings| convert::proxy_rules(&settings)).map_err(|error| error.to_string())
+        Ok(convert::proxy_rules(&self.settings()?))
     }
 
     fn hosts(&self) -> Result<Hosts, String> {
-        hosts(&self.hosts)
+        hosts(&self.settings()?.datanode_hosts)
     }
 }
 
