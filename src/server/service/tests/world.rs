@@ -90,7 +90,7 @@ fn engine() -> (Arc<Engine>, SimClock) {
         monotonic: vocab::time::MonotonicMs(os.clock.monotonic_ms()),
     };
     start_blocks(&mut state, now);
-    let settings = ops::Settings { replication: 1, ..Default::default() };
+    let settings = ops::Settings { replication: 1, block_pool: POOL.into(), ..Default::default() };
     let clocks = os.clock.clone();
     let engine = Engine::new(state, journal, settings, Policy::default(), clocks, HaState::Active, checkpoints);
     (Arc::new(engine), clock)
