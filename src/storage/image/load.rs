@@ -76,7 +76,10 @@ impl<'a> Loader<'a> {
         };
         if let Some((bytes, _)) = self.part(SectionName::ErasureCoding) {
             // the built-in policies, never touched, are what a new file system has
-            state.preserved.erasure_coding_section = (*bytes != *policies::built_in()).then(|| bytes.into());
+            let untouched = policies::built_in();
+            let prefix = bytes.len().saturating_sub(untouched.len());
+            let is_untouched = prefix <= 2 && bytes.ends_with(&untouched);
+            state.preserved.erasure_coding_section = (!is_untouched).then(|| bytes.into());
         }
         self.snapshots(&mut state)?;
         state.store = Store::new();
