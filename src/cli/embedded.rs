@@ -15,6 +15,8 @@ use tokio::time::Instant;
 
 /// How long DataNodes may take to register.
 const REGISTRATION_LIMIT: Duration = Duration::from_secs(90);
+/// How long they may take to report their blocks before the commands are printed all the same.
+const REPORT_LIMIT: Duration = Duration::from_secs(10);
 
 /// Runs to the end of the NameNode.
 pub fn run(data: &Path, datanodes: u16) -> ExitCode {
@@ -113,7 +115,15 @@ async fn wait_for(datanodes: u16, serving: &Serving, children: &mut [Child]) -> 
         }
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
+    let limit = Instant::now() + REPORT_LIMIT;
+    while datanodes > 0 && in_safe_mode(serving) && Instant::now() < limit {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
     Ok(())
+}
+
+fn in_safe_mode(serving: &Serving) -> bool {
+    serving.engine.lock().read("safe mode", |state| state.blocks.safe_mode.is_on())
 }
 
 fn live(serving: &Serving) -> usize {
@@ -136,6 +146,9 @@ fn next_steps(layout: &Layout, datanodes: u16, client: bool, serving: &Serving) 
         "\nIronroot serves hdfs://{} (data in {data}).\n\n  status       curl http://{}/jmx\n",
         serving.rpc, serving.http
     );
+    if in_safe_mode(serving) {
+        text += "  (safe mode: not all blocks are reported yet; changes are refused until then)\n";
+    }
     if client {
         text += &format!(
             "  list         {script} dfs -ls /\n  directory    {script} dfs -mkdir -p /user/{}\n",
