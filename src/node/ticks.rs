@@ -2,13 +2,16 @@
 
 use super::resources::Resources;
 use crate::config::settings::Settings;
-use engine::{Engine, TickSettings};
+use engine::{Engine, HaState, TickSettings};
 use observe::progress::{Phase, StartupProgress, StepKind};
+use ops::admin::lease_check;
 use os::Os;
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
 use storage::Directories;
 use tokio::task::JoinHandle;
+use vocab::{AuthenticationMethod, Caller};
 
 /// Tasks that do it.
 pub struct Ticks(Vec<JoinHandle<()>>);
@@ -29,6 +32,7 @@ impl Ticks {
         });
         let resources = Resources::new(&settings.directories, directories);
         tasks.push(tokio::spawn(resources.watch(engine.clone(), os.clone())));
+        tasks.push(tokio::spawn(check_leases(engine.clone(), settings.features.lease_check_interval)));
         tasks.push(tokio::spawn(watch_safe_mode(engine.clone(), progress.clone())));
         Ticks(tasks)
     }
@@ -39,6 +43,31 @@ impl Ticks {
             task.abort();
             // an aborted task answers with an error, which is what was asked for
             _ = task.await;
+        }
+    }
+}
+
+/// Recovers or closes files whose writers are gone.
+async fn check_leases(engine: Arc<Engine>, interval: Duration) {
+    let caller = Caller {
+        user: engine.settings().0.owner.clone(),
+        real_user: None,
+        groups: Arc::default(),
+        method: AuthenticationMethod::Simple,
+        address: (Ipv4Addr::LOCALHOST, 0).into(),
+        rpc_ids: None,
+        retry: -1,
+        context: None,
+    };
+    let holder = || format!("HDFS_NameNode-{}", jiff::Zoned::now().strftime("%Y-%m-%d %H:%M:%S,%3f%z")).into();
+    let mut pause = tokio::time::interval(interval.max(Duration::from_millis(1)));
+    loop {
+        pause.tick().await;
+        if engine.gate().state() == HaState::Active {
+            let decided = engine.turn("checkLeases", &caller, |turn| lease_check::check_leases(turn, holder));
+            if decided.answer > 0 {
+                tracing::info!("Leases of {} files expired: their recovery has begun", decided.answer);
+            }
         }
     }
 }
