@@ -93,7 +93,7 @@ impl Write for AbandonBlock {
     fn run(&self, turn: &mut Turn<'_>, (): ()) -> Result<(), Refusal> {
         let view = turn.view();
         view.check_safe_mode(|| {
-            format!("Cannot abandon block {} for file{}", blocks::block_text(&self.block), view.path_text(&self.path))
+            format!("Cannot abandon block {} for file{}", view.pool_block_text(&self.block), view.path_text(&self.path))
         })?;
         let resolved = view.resolve_file(&self.path, self.file)?;
         let file = view.leased_file(&resolved, Some(&self.client), self.file)?;

@@ -70,9 +70,8 @@ impl Write for UpdateBlockForPipeline {
     }
 
     fn run(&self, turn: &mut Turn<'_>, (): ()) -> Result<LocatedBlock, Refusal> {
-        let (_, b) = turn.view().block_in_writing(&self.block, &self.client)?;
+        turn.view().block_in_writing(&self.block, &self.client)?;
         let stamp = turn.next_stamp();
-        let _ = b;
         let block = Block { stamp, ..self.block };
         let located = blocks::Located { block, locations: Vec::new(), corrupt: false, complete: false };
         Ok(LocatedBlock { offset: u64::MAX, located })
@@ -107,33 +106,23 @@ impl Write for UpdatePipeline {
         }
         let view = turn.view();
         view.check_safe_mode(|| "Pipeline not updated".to_owned())?;
-        if self.old.id != self.new.id {
-            return Err(Refusal::io(format!(
-                "{} and {} has different block identifier",
-                block_text(&self.old),
-                block_text(&self.new)
-            )));
-        }
         let (file, b) = view.block_in_writing(&self.old, &self.client)?;
         let last = view.state.store.block(b).block;
-        if self.new.stamp <= last.stamp || self.new.length < last.length {
-            let text = if self.new.stamp <= last.stamp {
-                format!(
-                    "Update {} but the new block {} does not have a larger generation stamp than the last block {}",
-                    block_text(&self.old),
-                    block_text(&self.new),
-                    show(Some(&last))
-                )
-            } else {
-                format!(
-                    "Update {} (size={}) to a smaller size block {} (size={})",
-                    block_text(&self.old),
-                    last.length,
-                    block_text(&self.new),
-                    self.new.length
-                )
-            };
-            return Err(Refusal::io(text));
+        let (old, new) = (view.pool_block_text(&self.old), view.pool_block_text(&self.new));
+        if self.new.stamp <= last.stamp {
+            let last = show(Some(&last));
+            return Err(Refusal::io(format!(
+                "Update {old} but the new block {new} does not have a larger generation stamp than the last block {last}"
+            )));
+        }
+        if self.new.length < last.length {
+            return Err(Refusal::io(format!(
+                "Update {old} (size={}) to a smaller size block {new} (size={})",
+                self.old.length, self.new.length
+            )));
+        }
+        if self.old.id != self.new.id {
+            return Err(Refusal::io(format!("{old} and {new} has different block identifier")));
         }
         let mut blocks = view.block_list(file);
         if let Some(last) = blocks.last_mut().filter(|l| l.id == self.new.id) {
@@ -145,7 +134,8 @@ impl Write for UpdatePipeline {
         let targets: Vec<StorageNumber> = self.targets.iter().filter_map(found).collect();
         turn.log(Record::UpdateBlocks { path: Cow::Owned(path), blocks, rpc });
         let state = turn.soft();
-        if let Some(b) = state.store.find_block(self.new.id) {
+        // An empty pipeline says nothing: the places stay.
+        if let Some(b) = state.store.find_block(self.new.id).filter(|_| !self.targets.is_empty()) {
             state.blocks.begin_construction(&state.store, b, &targets);
         }
         Ok(())
@@ -184,7 +174,11 @@ impl GetAdditionalDatanode {
             ));
         }
         view.check_safe_mode(|| {
-            format!("Cannot add datanode; src={}, blk={}", view.path_text(&self.path), block_text(&self.block))
+            format!(
+                "Cannot add datanode; src={}, blk={}",
+                view.path_text(&self.path),
+                view.pool_block_text(&self.block)
+            )
         })?;
         let resolved = view.resolve_file(&self.path, self.file)?;
         let file = view.leased_file(&resolved, Some(&self.client), self.file)?;
@@ -204,7 +198,8 @@ impl GetAdditionalDatanode {
         };
         let placement = blocks.choose_targets(&request, view.now.monotonic);
         // the client finds the new one by what it did not have before
-        let mut locations: Vec<_> = existing.iter().filter_map(|s| blocks.target(*s)).collect();
+        let present = existing.iter().filter(|_| self.count > 0);
+        let mut locations: Vec<_> = present.filter_map(|s| blocks.target(*s)).collect();
         locations.extend(placement.targets);
         let located = blocks::Located { block: self.block, locations, corrupt: false, complete: false };
         Ok(LocatedBlock { offset: u64::MAX, located })

@@ -84,7 +84,7 @@ pub(super) fn datanode_report(request: &Request<'_>) -> Answer {
     let mut out = BytesMut::new();
     request.read(|v| {
         for node in get_datanode_report(v, report_kind(asked.r#type()))? {
-            nested(&mut out, 1, |out| put_info(out, &v.state.blocks, node));
+            nested(&mut out, 1, |out| put_info(out, v.state.blocks.block_count_of(node), node));
         }
         Ok(())
     })?;

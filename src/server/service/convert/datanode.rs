@@ -203,8 +203,8 @@ pub fn block_to_wire(b: &Block) -> BlockProto {
     BlockProto { block_id: b.id.0 as u64, gen_stamp: b.stamp.0 as u64, num_bytes: Some(b.length) }
 }
 
-/// Writes the content of a `DatanodeInfoProto` with all the fields that a Java name node sets.
-pub fn put_info(out: &mut BytesMut, blocks: &Blocks, node: &Node) {
+/// Writes the content of a `DatanodeInfoProto` with all the fields that a Java name node sets. `block_count` is told in reports only: locations say 0.
+pub fn put_info(out: &mut BytesMut, block_count: u64, node: &Node) {
     nested(out, 1, |out| put_id(out, &node.id));
     let stats = &node.stats;
     out.put_varint_field(2, stats.capacity);
@@ -224,7 +224,7 @@ pub fn put_info(out: &mut BytesMut, blocks: &Blocks, node: &Node) {
     }
     out.put_varint_field(15, node.last_report_wall.0 as u64);
     out.put_varint_field(16, node.last_report.0);
-    out.put_varint_field(17, blocks.block_count_of(node));
+    out.put_varint_field(17, block_count);
     out.put_bytes_field(18, node.software_version.as_bytes());
 }
 
@@ -240,7 +240,7 @@ fn put_id(out: &mut BytesMut, id: &DatanodeId) {
 
 /// Writes the content of a `DatanodeStorageReportProto`: the node and the figures of its volumes.
 pub fn put_storage_report(out: &mut BytesMut, blocks: &Blocks, node: &Node, volumes: &[&Volume]) {
-    nested(out, 1, |out| put_info(out, blocks, node));
+    nested(out, 1, |out| put_info(out, blocks.block_count_of(node), node));
     for v in volumes {
         nested(out, 2, |out| {
             out.put_bytes_field(1, v.id.as_bytes());
@@ -302,7 +302,7 @@ pub fn command(command: &Command, blocks: &Blocks, pool: &str) -> DatanodeComman
             for t in list {
                 let targets: Vec<_> = t.targets.iter().filter_map(|t| found(blocks, t)).collect();
                 transfer.targets.push(DatanodeInfosProto {
-                    datanodes: targets.iter().map(|(node, _, _)| located::info(blocks, node)).collect(),
+                    datanodes: targets.iter().map(|(node, _, _)| located::info(node)).collect(),
                 });
                 let uuids = targets.iter().map(|(_, id, _)| id.to_string()).collect();
                 transfer.target_storage_uuids.push(StorageUuidsProto { storage_uuids: uuids });

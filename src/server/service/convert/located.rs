@@ -43,7 +43,7 @@ pub fn put_block(out: &mut BytesMut, blocks: &Blocks, pool: &str, block: &Locate
     nested(out, 1, |out| put_extended(out, pool, &located.block));
     out.put_varint_field(2, *offset);
     for (node, ..) in list() {
-        nested(out, 3, |out| put_info(out, blocks, node));
+        nested(out, 3, |out| put_info(out, 0, node));
     }
     out.put_varint_field(4, u64::from(located.corrupt));
     out.put_bytes_field(5, &NO_TOKEN);
@@ -63,15 +63,15 @@ pub fn put_block(out: &mut BytesMut, blocks: &Blocks, pool: &str, block: &Locate
 }
 
 /// A DataNode as a message of its own.
-pub fn info(blocks: &Blocks, node: &Node) -> DatanodeInfoProto {
+pub fn info(node: &Node) -> DatanodeInfoProto {
     let mut out = BytesMut::new();
-    put_info(&mut out, blocks, node);
+    put_info(&mut out, 0, node);
     DatanodeInfoProto::decode(out.freeze()).expect("written as this message")
 }
 
 /// A block to be recovered: no offset, no storages.
 pub fn recovering(blocks: &Blocks, block: &Block, locations: &[Target], pool: &str) -> LocatedBlockProto {
-    let locs: Vec<_> = locations.iter().filter_map(|t| found(blocks, t)).map(|(node, ..)| info(blocks, node)).collect();
+    let locs: Vec<_> = locations.iter().filter_map(|t| found(blocks, t)).map(|(node, ..)| info(node)).collect();
     LocatedBlockProto {
         b: ExtendedBlockProto {
             pool_id: pool.to_owned(),
