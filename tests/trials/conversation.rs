@@ -306,7 +306,9 @@ impl Conversation {
     }
 
     fn number(&mut self, name: &str, number: u64) -> String {
-        if let Some(kind) = Kind::of_field(name).filter(|_| number != 0 && number != u64::MAX) {
+        // an open file's own id; those of this protocol's other fields of the name are small
+        let kind = Kind::of_field(name).or_else(|| (name == "id" && number > 16_384).then_some(Kind::File));
+        if let Some(kind) = kind.filter(|_| number != 0 && number != u64::MAX) {
             return self.names.name(kind, number);
         }
         match name {
