@@ -1,5 +1,6 @@
 //! Integration tests, one binary: everything here drives the product from outside, as its peers do.
 mod cli;
+mod golden;
 mod model;
 mod peers;
 mod sim;

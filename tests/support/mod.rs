@@ -12,6 +12,7 @@ pub mod hadoop;
 pub mod http;
 pub mod namenode;
 pub mod process;
+pub mod recipe;
 pub mod site;
 pub mod work;
 

@@ -22,13 +22,17 @@ const CODECS: [(&str, &str); 3] =
 
 /// All policies by name, in their present states.
 fn all(view: &View<'_>) -> Result<Vec<ErasureCodingPolicyProto>, Refusal> {
-    let section = match &view.state.preserved.erasure_coding_section {
-        Some(section) => ErasureCodingSection::decode_length_delimited(&section[..]),
-        None => ErasureCodingSection::decode(&*storage::image::built_in_policies()),
-    };
     let broken = |error| Refusal::io(format!("The section of erasure coding policies cannot be read: {error}"));
-    let mut policies = section.map_err(broken)?.policies;
+    let built_in = ErasureCodingSection::decode(&*storage::image::built_in_policies()).map_err(broken)?.policies;
+    let mut policies = match &view.state.preserved.erasure_coding_section {
+        Some(section) => ErasureCodingSection::decode_length_delimited(&section[..]).map_err(broken)?.policies,
+        None => built_in.clone(),
+    };
     for policy in &mut policies {
+        // a Java name node saves of the built-in ones no more than id and state
+        if let Some(known) = built_in.iter().find(|known| known.id == policy.id && policy.schema.is_none()) {
+            *policy = ErasureCodingPolicyProto { state: policy.state, ..known.clone() };
+        }
         if policy.name() == &*view.settings.erasure_coding_default {
             policy.state = Some(ErasureCodingPolicyState::Enabled as i32);
         }
