@@ -142,8 +142,8 @@ impl Blocks {
         let node = self.registry.node_mut(n).expect("a node");
         let count = (streams.saturating_sub(beat.transfers) as usize).min(node.mailbox.transfers.len());
         let transfers: Vec<_> = node.mailbox.transfers.drain(..count).collect();
-        let count = limit.min(node.mailbox.invalidate.len());
-        let deletions: Vec<_> = node.mailbox.invalidate.drain(..count).collect();
+        let waiting = &mut node.mailbox.invalidate;
+        let deletions: Vec<_> = std::iter::from_fn(|| waiting.pop_first()).take(limit).map(|(_, b)| b).collect();
         let bandwidth = node.mailbox.bandwidth.take();
         let transfers: Vec<_> = transfers.into_iter().filter(|t| self.still_wanted(store, t)).collect();
         if !transfers.is_empty() {

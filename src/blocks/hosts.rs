@@ -40,7 +40,8 @@ impl HostEntry {
         }
     }
 
-    fn covers(&self, id: &DatanodeId) -> bool {
+    /// Whether it names this DataNode.
+    pub(crate) fn covers(&self, id: &DatanodeId) -> bool {
         (self.port == 0 || self.port == id.transfer_port) && (self.host == id.ip || self.host == id.host)
     }
 }

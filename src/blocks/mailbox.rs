@@ -2,7 +2,7 @@
 //! whatever the commands follow from is.
 
 use crate::placement::Target;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use vocab::{Block, BlockId};
 
 /// A copy to be sent.
@@ -48,7 +48,7 @@ pub enum Command {
 #[derive(Debug, Default)]
 pub struct Mailbox {
     pub(crate) transfers: VecDeque<Transfer>,
-    pub(crate) invalidate: VecDeque<Block>,
+    pub(crate) invalidate: BTreeMap<BlockId, Block>,
     pub(crate) recover: VecDeque<BlockId>,
     pub(crate) bandwidth: Option<u64>,
 }

@@ -1,7 +1,7 @@
 //! Sums for clients, administrators and metrics.
 
 use crate::redundancy::Level;
-use crate::{AdminState, Blocks, Node, NodeNumber, Volume, VolumeState};
+use crate::{AdminState, Blocks, DatanodeId, Node, NodeNumber, Volume, VolumeState};
 use record::Store;
 use vocab::time::MonotonicMs;
 use vocab::{BlockId, StorageKind};
@@ -105,7 +105,6 @@ impl Blocks {
 
     fn add_node(&self, s: &mut Stats, node: &Node, now: MonotonicMs) {
         s.scheduled_copies += node.mailbox.transfers.len();
-        s.pending_deletions += node.mailbox.invalidate.len();
         match (node.admin, node.alive) {
             (AdminState::Decommissioning, true) => s.decommissioning += 1,
             (AdminState::Decommissioned, true) => s.decommissioned_live += 1,
@@ -209,6 +208,27 @@ impl Blocks {
     /// Blocks without a good replica in the order in which that was noticed, behind a ticket (0 for all); each with its own ticket.
     pub fn missing_blocks(&self, ticket: u64) -> impl Iterator<Item = (u64, BlockId)> + '_ {
         self.low.after(Level::Corrupt, ticket)
+    }
+
+    /// Hosts of the include list that never registered: reports and pages list them as dead nodes without an id. With each, whether it is
+    /// excluded too.
+    pub fn never_registered(&self) -> Vec<(DatanodeId, bool)> {
+        let unknown = self.hosts.included.iter().filter(|e| !self.registry.nodes().any(|n| e.covers(&n.id)));
+        unknown
+            .map(|e| {
+                let id = DatanodeId {
+                    ip: e.host.clone(),
+                    host: e.host.clone(),
+                    transfer_port: if e.port == 0 { 9866 } else { e.port },
+                    info_port: 9864,
+                    info_secure_port: 9865,
+                    ipc_port: 9867,
+                    ..DatanodeId::default()
+                };
+                let excluded = self.hosts.is_excluded(&id);
+                (id, excluded)
+            })
+            .collect()
     }
 
     /// The nodes of a report, in order of first registration.

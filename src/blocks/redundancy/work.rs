@@ -65,7 +65,12 @@ impl Blocks {
             return;
         }
         let blocks = self.guard_deletions(store, node, blocks);
-        self.registry.node_mut(node).expect("registered").mailbox.invalidate.extend(blocks);
+        self.registry
+            .node_mut(node)
+            .expect("registered")
+            .mailbox
+            .invalidate
+            .extend(blocks.into_iter().map(|b| (b.id, b)));
     }
 
     /// Leaves out what must stay after all; such replicas count again.

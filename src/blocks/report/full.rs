@@ -146,7 +146,7 @@ impl Blocks {
 
     /// An excess replica that is still there although its deletion is not queued: the order was lost with a restart of the DataNode.
     fn repeat_lost_order(&mut self, store: &Store, storage: StorageNumber, node: NodeNumber, r: &Reported) {
-        if !self.excess.contains(node, r.block.id) || self.invalidation.contains(node, &r.block) {
+        if !self.excess.contains(node, r.block.id) || self.deletion_is_due(node, &r.block) {
             return;
         }
         if store.find_block(r.block.id).is_some_and(|b| store.replicas(b).iter().any(|x| x.storage == storage)) {

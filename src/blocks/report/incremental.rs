@@ -59,6 +59,9 @@ impl Blocks {
                         self.remove_replica(store, b, storage);
                     }
                     self.invalidation.remove(node, entry.block.id);
+                    if let Some(node) = self.registry.node_mut(node) {
+                        node.mailbox.invalidate.remove(&entry.block.id);
+                    }
                 }
                 IncrementalKind::Receiving => {
                     let r = Reported { block: entry.block, state: ReplicaState::BeingWritten };

@@ -4,7 +4,7 @@ use super::Reported;
 use crate::redundancy::CorruptReason;
 use crate::{Blocks, NodeNumber};
 use record::{BlockInfo, ReplicaFlags, StorageNumber, Store};
-use vocab::{BlockId, BlockState, ReplicaState};
+use vocab::{Block, BlockId, BlockState, ReplicaState};
 
 /// Whether a reported replica is corrupt by what its block's record says, and why.
 ///
@@ -50,6 +50,12 @@ fn belongs_to_open(info: &BlockInfo, r: &Reported) -> bool {
 }
 
 impl Blocks {
+    /// Whether this replica is to be deleted, so that reports of it mean nothing: the order is queued or waits for the next heartbeat.
+    pub(crate) fn deletion_is_due(&self, node: NodeNumber, block: &Block) -> bool {
+        let ordered = self.registry.node(node).and_then(|n| n.mailbox.invalidate.get(&block.id));
+        self.invalidation.contains(node, block) || ordered.is_some_and(|b| b.stamp == block.stamp)
+    }
+
     /// Takes one replica of a report. `first`: of the first full report since the node registered: what is unknown is left alone then.
     /// The block's id as runs hold it, if the block is known.
     pub(crate) fn take_reported(
@@ -72,8 +78,7 @@ impl Blocks {
             return None;
         };
         let id = Some(info.block.id);
-        // its deletion is on the way
-        if self.invalidation.contains(node, &r.block) {
+        if self.deletion_is_due(node, &r.block) {
             return id;
         }
         if let Some(reason) = corrupt_by_report(&info, r) {
@@ -100,7 +105,7 @@ impl Blocks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use vocab::{Block, GenerationStamp};
+    use vocab::GenerationStamp;
 
     #[test]
     fn corruption_by_state_stamp_and_length() {

@@ -128,3 +128,16 @@ fn an_excluded_node_registers_and_leaves() {
     walk(&mut w);
     assert_eq!(state(&w, 1), AdminState::Decommissioned, "it holds nothing");
 }
+
+/// T78: a host of the include list that never starts is a dead node without an id, and drops nothing else.
+#[test]
+fn dead_nodes_with_a_listed_host_that_never_registered_hdfs_17559() {
+    let mut w = World::new(Settings::default());
+    let included = vec![HostEntry::parse("dn9.example"), HostEntry::parse("10.0.0.1")];
+    w.blocks.hosts = Hosts { included, excluded: [HostEntry::parse("dn9.example")].into_iter().collect() };
+    w.node(1);
+    let missing = w.blocks.never_registered();
+    assert_eq!(missing.len(), 1);
+    assert_eq!((&*missing[0].0.host, &*missing[0].0.uuid, missing[0].1), ("dn9.example", "", true));
+    assert_eq!(w.blocks.datanode_report(ReportKind::All).len(), 1);
+}
