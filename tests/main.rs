@@ -1,6 +1,7 @@
 //! Integration tests, one binary: everything here drives the product from outside, as its peers do.
 mod cli;
 mod golden;
+mod fence;
 mod model;
 mod peers;
 mod sim;

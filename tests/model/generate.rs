@@ -1,6 +1,6 @@
 //! Random calls: mostly sensible, with every odd argument among them.
 
-use super::twin::{Part, Twin, Who, name_of};
+use super::twin::{Node, Part, Twin, Who};
 
 /// A call of the fuzz.
 #[derive(Clone, Debug)]
@@ -104,14 +104,15 @@ impl Generator<'_> {
     }
 
     fn open(&mut self) -> Option<(String, i64, &'static str, Vec<Part>)> {
-        let open = |path: &String| {
-            let node = &self.twin.nodes[path];
+        let open = |(path, node): (&'_ String, &'_ Node)| {
             let file = node.file.as_ref()?;
             let writer = CLIENTS.iter().find(|client| file.writer.as_deref() == Some(client))?;
             Some((path.clone(), node.id, *writer, file.blocks.clone()))
         };
-        let all: Vec<_> = self.twin.nodes.keys().filter_map(open).collect();
-        if all.is_empty() { None } else { Some(all[self.dice.below(all.len())].clone()) }
+        let is_open = |node: &Node| node.file.as_ref().is_some_and(|file| file.writer.is_some());
+        let count = self.twin.nodes.values().filter(|node| is_open(node)).count();
+        let at = self.dice.below(count);
+        self.twin.nodes.iter().filter(|(_, node)| is_open(node)).nth(at).and_then(open)
     }
 
     fn name(&mut self) -> String {
@@ -232,7 +233,7 @@ impl Generator<'_> {
                 Call::Abandon { path, id, client, block: (part.id, part.stamp) }
             }
             (3, _) => Call::Abandon { path, id, client, block: (5, 5) },
-            (4..=6, _) => {
+            (at, _) if (4..=6).contains(&at) || blocks.len() > 8 => {
                 let last = if self.dice.one_in(15) { None } else { finished };
                 Call::Complete { path, id, client, last }
             }
@@ -246,9 +247,4 @@ impl Generator<'_> {
             _ => Call::AddBlock { path, id, client, previous: finished },
         }
     }
-}
-
-/// Whether a path names an inode by its id: then its name is not in the path.
-pub fn names_an_id(path: &str) -> bool {
-    name_of(path).parse::<i64>().is_ok()
 }

@@ -162,8 +162,13 @@ fn may_be_made(path: &str) -> bool {
     })
 }
 
-fn too_long(path: &str) -> bool {
-    path.encode_utf16().count() > 8_000 || path.split('/').filter(|part| !part.is_empty()).count() > 1_000
+/// What is asked of a path before anything is looked at.
+fn check_length(path: &str) -> Result<(), Kind> {
+    if path.is_empty() {
+        return Err("IllegalArgument");
+    }
+    let levels = path.split('/').filter(|part| !part.is_empty()).count();
+    if path.encode_utf16().count() > 8_000 || levels > 1_000 { Err("Io") } else { Ok(()) }
 }
 
 impl Twin {
@@ -246,6 +251,9 @@ impl Twin {
         }
         let there = self.nodes.contains_key(path);
         let parent = parent_of(path);
+        if ancestors(path).iter().any(|above| self.nodes.contains_key(*above) && !self.grants(who, above, X)) {
+            return Err(ACCESS);
+        }
         if path != "/" {
             if need.parent & W != 0 && there && self.sticky(who, parent, path) {
                 return Err(ACCESS);
@@ -358,9 +366,7 @@ impl Twin {
     // ---- calls
 
     pub fn mkdirs(&mut self, who: &Who, path: &str, mode: u16, parents: bool) -> Out {
-        if too_long(path) {
-            return Err("Io");
-        }
+        check_length(path)?;
         let path = self.walk(who, path, true)?;
         if let Some(node) = self.nodes.get(&path) {
             return if node.file.is_some() { Err("FileAlreadyExists") } else { Ok(Answer::Yes(true)) };
@@ -384,9 +390,7 @@ impl Twin {
         (create, overwrite, parents): (bool, bool, bool),
         (replication, block_size): (u16, u64),
     ) -> Out {
-        if too_long(path) {
-            return Err("Io");
-        }
+        check_length(path)?;
         let plain = canonical(path);
         let reserved = path.starts_with("/.reserved/") && !path.starts_with("/.reserved/.inodes");
         if !may_be_made(path) || plain == "/.reserved" || reserved {
@@ -453,9 +457,7 @@ impl Twin {
 
     /// The checks of both renames: source and target in plain form.
     fn rename_paths(&self, who: &Who, from: &str, to: &str, into: bool) -> Result<(String, String), Kind> {
-        if too_long(to) {
-            return Err("Io");
-        }
+        check_length(to)?;
         let from = self.walk(who, from, false)?;
         let mut to = self.walk(who, to, true)?;
         if into && self.is_directory(&to) {
@@ -730,9 +732,9 @@ impl Twin {
         if before_last == Some(false) {
             return Ok(Answer::Yes(false));
         }
-        if let (Some(part), Some((_, _, length))) = (file.blocks.last_mut(), last) {
+        if let (Some(part), Some((_, stamp, length))) = (file.blocks.last_mut(), last) {
             if !part.done && !part.committed {
-                if length < part.length {
+                if length < part.length || stamp != part.stamp {
                     return Err("Io");
                 }
                 (part.committed, part.length) = (true, length);

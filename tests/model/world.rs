@@ -289,7 +289,7 @@ pub fn kind(refusal: &Refusal) -> Kind {
     let name: &str = text.split(['(', ' ', '{']).next().unwrap_or_default();
     match KINDS.iter().find(|kind| **kind == name) {
         Some(kind) => kind,
-        None if name == "PermissionDenied" => "AccessControl",
+        None if ["PermissionDenied", "SuperuserRequired"].contains(&name) => "AccessControl",
         None => panic!("a refusal that no call here should get: {refusal:?}"),
     }
 }
