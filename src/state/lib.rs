@@ -82,8 +82,11 @@ impl State {
         self.retry.set_now(now.monotonic);
     }
 
-    /// Begins to serve, once, after image and log are loaded: safe mode opens with the complete blocks as its total.
+    /// Begins to serve, once, after image and log are loaded: safe mode opens with the complete blocks as its total, and clients get the whole
+    /// time of a lease again, however long the load took.
     pub fn start(&mut self, now: Now) {
+        self.set_clock(now);
+        self.tree.leases.renew_all();
         let files = self.tree.leases.iter().flat_map(|lease| &lease.files);
         let open = files
             .filter_map(|id| self.store.find_inode(*id))

@@ -244,7 +244,7 @@ impl View<'_> {
 
 impl Turn<'_> {
     /// The next contiguous block id that no block has.
-    fn next_block_id(&self) -> BlockId {
+    pub(super) fn next_block_id(&self) -> BlockId {
         let state = self.view().state;
         let mut id = BlockId(state.sequences.block.0 + 1);
         while state.store.find_block(id).is_some() {

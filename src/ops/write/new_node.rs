@@ -83,9 +83,14 @@ fn inherit(defaults: &[AclEntry], mode: Mode, directory: bool) -> NewAttributes 
 }
 
 impl Turn<'_> {
-    /// The next inode id.
+    /// The next inode id that no inode has (an image may hold ids beyond its own counter).
     pub fn next_inode_id(&self) -> InodeId {
-        InodeId(self.view().state.sequences.inode.0 + 1)
+        let state = self.view().state;
+        let mut id = InodeId(state.sequences.inode.0 + 1);
+        while state.store.find_inode(id).is_some() {
+            id.0 += 1;
+        }
+        id
     }
 
     /// Makes the missing ancestors of a path, one record each. Gives the parent of the last component.

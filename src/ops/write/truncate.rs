@@ -8,7 +8,7 @@ use record::InodeHandle;
 use std::borrow::Cow;
 use std::sync::Arc;
 use vocab::storage_policy::LAZY_PERSIST;
-use vocab::{Action, Block, BlockId, BlockState, Refusal};
+use vocab::{Action, Block, BlockState, Refusal};
 
 /// Cuts a file. Answers true if it is closed at its new length, false if replicas are being cut.
 #[derive(Clone, Debug)]
@@ -129,7 +129,7 @@ impl Truncate {
             let stamp = turn.next_stamp();
             return (Block { stamp, ..block }, Block { stamp, length: kept, ..block });
         }
-        let id = BlockId(turn.view().state.sequences.block.0 + 1);
+        let id = turn.next_block_id();
         turn.log(Record::AllocateBlockId { id: id.0 });
         let stamp = turn.next_stamp();
         (Block { id, length: kept, stamp }, block)

@@ -178,3 +178,13 @@ fn the_digest_sees_every_durable_field() {
     w.state.tree.leases.renew_all();
     assert_eq!(w.state.digest(), base);
 }
+
+#[test]
+fn a_start_gives_clients_the_whole_time_of_their_leases() {
+    let mut w = World::new();
+    w.open("/f", &[]);
+    let now = vocab::time::Now { wall: TimeMs(5), monotonic: vocab::time::MonotonicMs(9_000_000) };
+    w.state.start(now);
+    assert!(!w.state.tree.leases.soft_expired("client"));
+    assert_eq!(w.state.tree.leases.expired(1_200_000).count(), 0);
+}
