@@ -21,7 +21,8 @@ fn size(number: u64) -> usize {
 pub fn operations(settings: &Settings, owner: &str) -> ops::Settings {
     let Settings { limits, features, permissions, server_defaults: defaults, redundancy, .. } = settings;
     ops::Settings {
-        block_pool: "".into(), // known once the directories are read
+        block_pool: "".into(), // known once the directories are read, as the next
+        created: vocab::TimeMs(0),
         permissions: permissions.enabled,
         owner: owner.into(),
         super_group: permissions.superuser_group.as_str().into(),

@@ -143,8 +143,9 @@ impl Running {
 
     /// Closes the ports, ends the open segment in order, and gives up the locks.
     async fn stop(self) {
-        self.engine.gate().set(HaState::Stopping);
+        // the ports first: a client whose connection ends tries again, one that is refused by the role would give up
         self.servers.stop().await;
+        self.engine.gate().set(HaState::Stopping);
         self.ticks.stop().await;
         close(&self.engine).await;
         drop(self.directories);
@@ -215,8 +216,8 @@ fn assemble(
         newest: (txid, None).into(),
         running: tokio::sync::Mutex::default(),
     };
-    let block_pool = info.block_pool_id.as_str().into();
-    let operations = ops::Settings { block_pool, ..convert::operations(settings, user) };
+    let (block_pool, created) = (info.block_pool_id.as_str().into(), vocab::TimeMs(info.ctime));
+    let operations = ops::Settings { block_pool, created, ..convert::operations(settings, user) };
     let engine = Engine::new(state, journal, operations, policy, os.clock.clone(), HaState::Active, checkpoints);
     let checkpoint = Checkpoint::default();
     checkpoint.set(txid.0, made_ms);
