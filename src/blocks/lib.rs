@@ -33,7 +33,7 @@ pub use counting::Count;
 pub use heartbeat::{Heartbeat, HeartbeatAnswer};
 pub use hosts::{HostEntry, Hosts};
 pub use locate::{Located, Reader};
-pub use mailbox::{Command, Mailbox, Recovery, Transfer};
+pub use mailbox::{Command, Mailbox, NO_ACK, Recovery, Transfer};
 pub use node::{AdminState, DatanodeId, Node, NodeNumber, NodeStats, VolumeFailures, with_port};
 pub use placement::{Placement, Target, TargetRequest};
 pub use redundancy::Round;

@@ -5,6 +5,10 @@ use crate::placement::Target;
 use std::collections::{BTreeMap, VecDeque};
 use vocab::{Block, BlockId};
 
+/// Length in an order to delete a replica that tells the DataNode not to report when it is done (Hadoop's `BlockCommand.NO_ACK`): the block
+/// is gone, nobody waits for that.
+pub const NO_ACK: u64 = i64::MAX as u64;
+
 /// A copy to be sent.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Transfer {

@@ -1,6 +1,7 @@
 //! The block half as one value, and what `state` tells it about blocks that come, change and go.
 
 use crate::construction::Construction;
+use crate::mailbox::NO_ACK;
 use crate::redundancy::{Corrupt, Excess, Invalidation, LowRedundancy, Pending, Postponed};
 use crate::registry::Registry;
 use crate::report::{Futures, Leases};
@@ -202,7 +203,7 @@ impl Blocks {
             if let Some(volume) = self.registry.volume_mut(r.storage) {
                 volume.blocks.remove(id.0);
                 let node = volume.node;
-                self.invalidate(node, info.block);
+                self.invalidate(node, Block { length: NO_ACK, ..info.block });
             }
         }
         store.set_replicas(b, &[]);

@@ -40,6 +40,11 @@ pub(crate) fn corrupt_by_report(info: &BlockInfo, r: &Reported) -> Option<Corrup
     }
 }
 
+/// Index of a striped group's internal block, 0 for others.
+fn index_of(info: &BlockInfo, reported: &Block) -> u8 {
+    if info.erasure_coding_policy != 0 { reported.id.index_in_group() } else { 0 }
+}
+
 /// Whether the replica belongs to a block that is being written, as far as its state tells.
 fn belongs_to_open(info: &BlockInfo, r: &Reported) -> bool {
     match r.state {
@@ -69,6 +74,7 @@ impl Blocks {
     ) -> Option<BlockId> {
         let known = store.find_block(r.block.id).map(|b| (b, store.block(b))).filter(|(_, info)| !info.deleted);
         let Some((b, info)) = known else {
+            // Quirk: unknown_replicas_are_deleted_but_not_on_the_word_of_a_first_report: Hadoop leaves them until the next full report
             if !first {
                 self.invalidate(node, r.block);
             } else if self.safe_mode.is_startup() && r.block.stamp > self.last_stamp {
@@ -92,7 +98,7 @@ impl Blocks {
         if r.state == ReplicaState::Finalized {
             let present = store.replicas(b).into_iter().find(|x| x.storage == storage);
             if present.is_none_or(|x| x.flags.contains(ReplicaFlags::CORRUPT)) {
-                self.add_stored(store, b, storage, hint);
+                self.add_stored_as(store, b, storage, index_of(&info, &r.block), hint);
             } else if first && self.populating_queues() {
                 // the node was dead or away: its replica did not count and does again
                 self.review(store, b);

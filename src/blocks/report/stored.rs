@@ -44,8 +44,20 @@ impl Blocks {
         storage: StorageNumber,
         hint: Option<NodeNumber>,
     ) {
+        self.add_stored_as(store, b, storage, 0, hint);
+    }
+
+    /// The same for an internal block of a striped group.
+    pub(crate) fn add_stored_as(
+        &mut self,
+        store: &mut Store,
+        b: BlockHandle,
+        storage: StorageNumber,
+        index: u8,
+        hint: Option<NodeNumber>,
+    ) {
         let Some(node) = self.node_of(storage) else { return };
-        let put = self.put_replica(store, b, storage);
+        let put = self.put_replica(store, b, storage, index);
         if self.safe_mode.counts()
             && matches!(put, Put::Added | Put::Cleared)
             && store.block(b).state == BlockState::Complete
@@ -63,7 +75,7 @@ impl Blocks {
     }
 
     /// Records the replica; one on another volume of the same node moves.
-    fn put_replica(&mut self, store: &mut Store, b: BlockHandle, storage: StorageNumber) -> Put {
+    fn put_replica(&mut self, store: &mut Store, b: BlockHandle, storage: StorageNumber, index: u8) -> Put {
         let id = store.block(b).block.id;
         let node = self.node_of(storage).expect("a volume's node");
         let old = self.replica_on(store, b, node);
@@ -85,7 +97,7 @@ impl Blocks {
             self.corrupt.remove(id, node, None);
             self.excess.remove(node, id);
         }
-        store.add_replica(b, Replica { storage, index: 0, flags: ReplicaFlags::NONE });
+        store.add_replica(b, Replica { storage, index, flags: ReplicaFlags::NONE });
         let volume = self.registry.volume_mut(storage).expect("a volume");
         volume.blocks.insert(id.0);
         if let Some(came) = &mut volume.came_during_report {
@@ -144,7 +156,7 @@ impl Blocks {
             return;
         }
         self.with_safe_count(store, b, |blocks, store| {
-            blocks.put_replica(store, b, storage);
+            blocks.put_replica(store, b, storage, 0);
             let replica = blocks.replica_on(store, b, node).expect("just put");
             blocks.flag(store, b, replica, ReplicaFlags::CORRUPT, true);
             blocks.corrupt.add(info.block.id, node, reason);

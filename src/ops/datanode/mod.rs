@@ -8,7 +8,7 @@ pub mod bad_blocks;
 pub mod commit_synchronization;
 pub mod work;
 
-pub use bad_blocks::{BadBlock, report_bad_blocks};
+pub use bad_blocks::{BadBlock, BadPlace, report_bad_blocks};
 pub use commit_synchronization::CommitBlockSynchronization;
 pub use work::Work;
 

@@ -300,7 +300,8 @@ fn bad_blocks_of_a_client() {
     w.commit(block, |_| {}).expect("closed");
     let b = w.state.store.find_block(block.id).expect("there");
     let now = w.state.store.block(b).block;
-    let bad = [BadBlock { block: now, places: vec![(w.registration(1).id, Some("DS-1".to_owned()))] }];
+    let place = BadPlace { node: w.registration(1).id, storage: Some("DS-1".to_owned()), kind: None };
+    let bad = [BadBlock { pool: "BP-1".into(), block: now, places: vec![place] }];
     w.turn(|t| report_bad_blocks(t, &bad)).expect("known");
     assert_eq!(w.state.blocks.count(&w.state.store, b).corrupt, 1);
 }

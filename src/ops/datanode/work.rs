@@ -7,6 +7,8 @@ use vocab::time::{MonotonicMs, Now};
 
 /// Replicas or blocks handled in one step.
 const STEP: usize = 256;
+/// Blocks considered for copying in one step: choosing targets takes some microseconds each.
+const COPIES: usize = 64;
 /// Interval of the checks for dead nodes and of safe mode.
 const CHECK_MS: u64 = 1_000;
 
@@ -40,7 +42,7 @@ impl Work {
             return true;
         }
         if let Some(round) = &mut self.round {
-            if blocks.round_step(store, round, STEP, now) {
+            if blocks.round_step(store, round, COPIES, now) {
                 return true;
             }
             self.round = None;
