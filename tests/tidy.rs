@@ -261,6 +261,9 @@ fn every_quirk_has_a_test_of_its_name() {
     }
     let mut findings = Vec::new();
     for (name, text) in &sources {
+        if name == "tests/tidy.rs" {
+            continue;
+        }
         for (i, line) in text.lines().enumerate() {
             let Some(at) = line.find("Quirk: ") else { continue };
             if !line.trim_start().starts_with("//") {

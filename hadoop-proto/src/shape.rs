@@ -113,7 +113,7 @@ pub fn decode_lossy<M: Message + Default + Shaped>(bytes: Bytes) -> Result<M, De
 
 /// Text as Java reads it: what is not UTF-8 becomes U+FFFD.
 ///
-/// Quirk: an encoded surrogate is one U+FFFD in Java, where [`String::from_utf8_lossy`] makes one of each byte.
+/// Quirk: text_reads_like_java: an encoded surrogate is one U+FFFD in Java, where [`String::from_utf8_lossy`] makes one of each byte.
 pub fn java_text(bytes: &[u8]) -> Cow<'_, str> {
     let mut rest = match std::str::from_utf8(bytes) {
         Ok(text) => return Cow::Borrowed(text),
@@ -222,7 +222,7 @@ fn find_missing(
         if !shape.fields[at].takes(&value) {
             continue;
         }
-        // Quirk: a number outside an enum is an unknown field to Java, so that the field counts as missing.
+        // Quirk: decode_judges_like_java: a number outside an enum is an unknown field to Java, so that the field counts as missing.
         if let (Kind::Enum(known), Value::Varint(v)) = (&shape.fields[at].kind, value)
             && known.binary_search(&(v as i32)).is_err()
         {

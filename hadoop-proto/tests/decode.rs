@@ -71,7 +71,7 @@ fn decode_judges_like_java() {
     assert!(judged > 100, "only {judged} samples");
 }
 
-/// Quirk: Java reads an encoded surrogate as one U+FFFD (see `java_text`).
+/// Java reads an encoded surrogate as one U+FFFD (see `java_text`).
 #[test]
 fn text_reads_like_java() {
     for line in include_str!("golden/texts.tsv").lines() {

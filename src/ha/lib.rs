@@ -1,1 +1,0 @@
-//! Purpose: (see src/ARCHITECTURE.md)
