@@ -132,6 +132,9 @@ fn class_and_text(refusal: &Refusal) -> (&'static str, String) {
         Refusal::InvalidPath(text) => (class::INVALID_PATH, text.to_string()),
         Refusal::PermissionDenied(denied) => (class::ACCESS_CONTROL, permission_denied(denied)),
         Refusal::AccessControl(text) => (class::ACCESS_CONTROL, text.to_string()),
+        Refusal::SuperuserRequired(user) => {
+            (class::ACCESS_CONTROL, format!("Access denied for user {user}. Superuser privilege is required"))
+        }
         Refusal::SafeMode { what, status } => {
             (class::SAFE_MODE, format!("{what}. Name node is in safe mode.\n{status}"))
         }

@@ -34,6 +34,18 @@ impl<'a> View<'a> {
     /// `InvalidPath`, `FileNotFound` (by id), `PermissionDenied`, `AccessControl`, `ParentNotDirectory` (walks that create), `UnresolvedPath`,
     /// `Unsupported` for writes below a snapshottable directory.
     pub fn resolve<'p>(&self, path: &'p [u8], walk: Walk) -> Result<Resolved<'p>, Refusal> {
+        self.resolve_for(path, walk, self.settings.permissions)
+    }
+
+    /// As [`View::resolve`] to read, but what the caller may is left to a later check: calls that say first whether there is such a file.
+    ///
+    /// # Errors
+    /// As [`View::resolve`], without `PermissionDenied`.
+    pub fn resolve_before_access<'p>(&self, path: &'p [u8]) -> Result<Resolved<'p>, Refusal> {
+        self.resolve_for(path, Walk::Read, false)
+    }
+
+    fn resolve_for<'p>(&self, path: &'p [u8], walk: Walk, permissions: bool) -> Result<Resolved<'p>, Refusal> {
         if walk.creates() && !is_valid_name(path) {
             return Err(invalid_path(&format!("Invalid file name: {}", text(path))));
         }
@@ -41,10 +53,10 @@ impl<'a> View<'a> {
             return Err(Refusal::Assertion(format!("Absolute path required, but got '{}'", text(path)).into()));
         }
         let resolved = self.state.tree.resolve(&self.state.store, path)?;
-        if self.settings.permissions && resolved.raw && !walk.reads() {
+        if permissions && resolved.raw && !walk.reads() {
             self.require_superuser()?;
         }
-        self.traverse(&resolved, walk)?;
+        self.traverse(&resolved, walk, permissions)?;
         if !walk.reads() && self.state.tree.below_snapshottable(&self.state.store, &resolved) {
             return Err(Refusal::Unsupported(
                 format!("Changes below a snapshottable directory are not supported: {}", resolved.path_text()).into(),
@@ -53,10 +65,9 @@ impl<'a> View<'a> {
         Ok(resolved)
     }
 
-    fn traverse(&self, resolved: &Resolved<'_>, walk: Walk) -> Result<(), Refusal> {
+    fn traverse(&self, resolved: &Resolved<'_>, walk: Walk, permissions: bool) -> Result<(), Refusal> {
         let checker = self.checker();
-        let walked =
-            if self.settings.permissions { checker.traverse(resolved) } else { checker.traverse_unchecked(resolved) };
+        let walked = if permissions { checker.traverse(resolved) } else { checker.traverse_unchecked(resolved) };
         match walked {
             Err(Refusal::ParentNotDirectory(text)) if !walk.creates() => return Err(Refusal::AccessControl(text)),
             other => other?,
@@ -110,18 +121,17 @@ impl<'a> View<'a> {
     /// That the caller is a superuser, whatever the switch for permissions says.
     ///
     /// # Errors
-    /// `AccessControl`.
+    /// `SuperuserRequired`.
     pub fn require_superuser(&self) -> Result<(), Refusal> {
         if self.is_superuser() {
             return Ok(());
         }
-        let text = format!("Access denied for user {}. Superuser privilege is required", self.caller.user);
-        Err(Refusal::AccessControl(text.into()))
+        Err(Refusal::SuperuserRequired(self.caller.user.clone()))
     }
     /// That the caller is a superuser, if permissions are on.
     ///
     /// # Errors
-    /// `AccessControl`.
+    /// `SuperuserRequired`.
     pub fn check_superuser(&self) -> Result<(), Refusal> {
         if self.settings.permissions { self.require_superuser() } else { Ok(()) }
     }

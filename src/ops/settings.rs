@@ -1,12 +1,15 @@
 //! The settings that operations obey, as plain values; `config` spells their keys.
 
 use std::sync::Arc;
+use vocab::TimeMs;
 
 /// Settings of operations. Durations in milliseconds, sizes in bytes.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Block pool of this name space: messages name blocks by it, and blocks of another pool are refused.
     pub block_pool: Arc<str>,
+    /// When the file system was made (`cTime` of VERSION): times of what only seems to be there, as `/.reserved/raw`.
+    pub created: TimeMs,
     /// `dfs.permissions.enabled`.
     pub permissions: bool,
     /// The user that runs the name node: superuser.
@@ -95,6 +98,7 @@ impl Default for Settings {
     fn default() -> Settings {
         Settings {
             block_pool: "".into(),
+            created: TimeMs(0),
             permissions: true,
             owner: "hdfs".into(),
             super_group: "supergroup".into(),

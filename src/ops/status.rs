@@ -195,6 +195,27 @@ impl<'a> View<'a> {
     }
 }
 
+/// Status of `/.reserved` itself, which is no inode.
+pub fn reserved_status() -> FileStatus<'static> {
+    FileStatus {
+        kind: KindTag::Directory,
+        name: Cow::Borrowed(b""),
+        id: InodeId(-1),
+        length: 0,
+        replication: 0,
+        block_size: 0,
+        mtime: TimeMs(0),
+        atime: TimeMs(0),
+        mode: Mode::new(0o1770),
+        owner: "".into(),
+        group: "".into(),
+        symlink: None,
+        children: 0,
+        storage_policy: 0,
+        flags: StatusFlags::default(),
+    }
+}
+
 impl View<'_> {
     /// Status of an inode by id, cut loose from the state.
     ///

@@ -202,6 +202,18 @@ operations! {
     GetEnclosingRoot "getEnclosingRoot" Read Idempotent Served Coordinated "getEZForPath" true;
 }
 
+impl Row {
+    /// What Hadoop calls the operation in refusals to users who are no superusers.
+    pub fn title(&self) -> &'static str {
+        match self.operation {
+            Operation::AddBlock => "getAdditionalBlock",
+            Operation::Complete => "completeFile",
+            _ if self.audit.is_empty() => self.method,
+            _ => self.audit,
+        }
+    }
+}
+
 impl Operation {
     /// The operation's row.
     pub fn row(self) -> &'static Row {

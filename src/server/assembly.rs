@@ -2,6 +2,7 @@
 
 use crate::http::{self, Web};
 use crate::service::table::PortKind;
+use crate::service::topology::host_name;
 use crate::service::{Port, Shared};
 use rpc::{Listener, PortCounters, Settings};
 use std::io;
@@ -36,8 +37,9 @@ pub fn serve(
     web: &Web,
     node: Arc<dyn http::Node>,
 ) -> io::Result<Servers> {
+    let host: Arc<str> = host_name(node.host()).into();
     let start = |port: BoundPort| {
-        let service = Arc::new(Port::new(shared.clone(), port.kind, node.host()));
+        let service = Arc::new(Port::new(shared.clone(), port.kind, host.clone()));
         Ok((port.kind, port.listener.serve(port.settings, service, shared.users.clone())?))
     };
     let rpc = ports.into_iter().map(start).collect::<io::Result<_>>()?;

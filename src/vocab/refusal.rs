@@ -29,6 +29,8 @@ pub enum Refusal {
     PermissionDenied(Box<PermissionDenied>),
     /// Access refused for another reason (superuser, sticky bit, owner); the text is the whole message.
     AccessControl(Arc<str>),
+    /// Only superusers may; holds the user. The rim adds which operation it was.
+    SuperuserRequired(Arc<str>),
     /// The name node is in safe mode; `what` opens the message ("Cannot create directory /x"), `status` is the safe mode's own text.
     SafeMode {
         /// What was asked, as Hadoop words it.

@@ -1,8 +1,9 @@
 //! getBatchedListing: pages of several directories in one call.
 
-use super::listing::{ListingVisitor, list_directory};
+use super::listing::{ListingVisitor, check_no_snapshots, list_directory, list_reserved};
 use crate::View;
 use namespace::Walk;
+use namespace::resolve::is_exactly_reserved;
 use record::KindTag;
 use vocab::{Action, Refusal};
 
@@ -101,6 +102,14 @@ fn list_one(
     visitor: &mut dyn BatchedVisitor,
 ) -> Result<Option<Vec<u8>>, Refusal> {
     let resolved = view.resolve(path, Walk::Read)?;
+    if is_exactly_reserved(path) {
+        visitor.begin(index);
+        let page = list_reserved(view, visitor);
+        visitor.end(0);
+        *left = left.saturating_sub(page.given);
+        return Ok(None);
+    }
+    check_no_snapshots(view, &resolved)?;
     let Some(inode) = resolved.last() else {
         return Err(Refusal::not_found(format!("Path {} does not exist", view.path_text(path))));
     };

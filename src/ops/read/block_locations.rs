@@ -2,7 +2,6 @@
 
 use crate::View;
 use crate::status::LocatedBlocks;
-use namespace::Walk;
 use vocab::{Action, InodeId, Refusal};
 
 /// What getBlockLocations answers, and the file whose access time is due ([`crate::write::access_time`]).
@@ -26,10 +25,10 @@ pub fn get_block_locations(view: &View<'_>, path: &[u8], offset: i64, length: i6
     if length < 0 {
         return Err(Refusal::IllegalArgument(format!("Negative length is not supported. File: {text}").into()));
     }
-    let resolved = view.resolve(path, Walk::Read)?;
+    let resolved = view.resolve_before_access(path)?;
     let file = view.file_of(&resolved)?;
-    view.check_inode(&resolved, Action::READ)?;
     check_readable_by_superuser(view, file)?;
+    view.check_inode(&resolved, Action::READ)?;
     let blocks = view.located_blocks(file, offset as u64, length as u64, &view.reader());
     if blocks.blocks.iter().any(|b| b.located.locations.is_empty()) {
         view.check_safe_mode(|| format!("Zero blocklocations for {text}"))?;

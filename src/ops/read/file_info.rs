@@ -1,8 +1,9 @@
 //! getFileInfo, getFileLinkInfo, getLocatedFileInfo, isFileClosed, getPreferredBlockSize, checkAccess, getLinkTarget.
 
 use crate::View;
-use crate::status::{FileStatus, LocatedBlocks};
+use crate::status::{FileStatus, LocatedBlocks, reserved_status};
 use namespace::Walk;
+use namespace::resolve::is_exactly_reserved;
 use record::{InodeHandle, KindTag};
 use vocab::{Action, Refusal};
 
@@ -15,12 +16,17 @@ fn find(view: &View<'_>, path: &[u8], walk: Walk) -> Result<Option<InodeHandle>,
     }
 }
 
+fn status_of<'a>(view: &View<'a>, path: &[u8], walk: Walk) -> Result<Option<FileStatus<'a>>, Refusal> {
+    let inode = find(view, path, walk)?;
+    Ok(if is_exactly_reserved(path) { Some(reserved_status()) } else { inode.map(|inode| view.own_status(inode)) })
+}
+
 /// getFileInfo: status of what a path names, symlinks followed by the client; `None` if there is nothing.
 ///
 /// # Errors
 /// Access along the path; `UnresolvedPath` for symlinks.
 pub fn get_file_info<'a>(view: &View<'a>, path: &[u8]) -> Result<Option<FileStatus<'a>>, Refusal> {
-    Ok(find(view, path, Walk::Read)?.map(|inode| view.own_status(inode)))
+    status_of(view, path, Walk::Read)
 }
 
 /// getFileLinkInfo: as [`get_file_info`], of a symlink itself.
@@ -28,7 +34,7 @@ pub fn get_file_info<'a>(view: &View<'a>, path: &[u8]) -> Result<Option<FileStat
 /// # Errors
 /// As [`get_file_info`].
 pub fn get_file_link_info<'a>(view: &View<'a>, path: &[u8]) -> Result<Option<FileStatus<'a>>, Refusal> {
-    Ok(find(view, path, Walk::ReadLink)?.map(|inode| view.own_status(inode)))
+    status_of(view, path, Walk::ReadLink)
 }
 
 /// getLocatedFileInfo: as [`get_file_info`], with all blocks of a file.
@@ -39,7 +45,9 @@ pub fn get_located_file_info<'a>(
     view: &View<'a>,
     path: &[u8],
 ) -> Result<Option<(FileStatus<'a>, Option<LocatedBlocks>)>, Refusal> {
-    let Some(inode) = find(view, path, Walk::Read)? else { return Ok(None) };
+    let Some(inode) = find(view, path, Walk::Read)? else {
+        return Ok(is_exactly_reserved(path).then(|| (reserved_status(), None)));
+    };
     let located =
         (view.state.store.kind(inode) == KindTag::File).then(|| view.all_located_blocks(inode, &view.reader()));
     Ok(Some((view.own_status(inode), located)))

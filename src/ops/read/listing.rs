@@ -1,13 +1,13 @@
 //! getListing and getBatchedListing: entries go to a visitor as they are walked.
 
 use crate::View;
-use crate::status::{FileStatus, LocatedBlocks};
+use crate::status::{FileStatus, LocatedBlocks, reserved_status};
 use blocks::Reader;
 use namespace::resolve::is_exactly_reserved;
 use namespace::{Resolved, Walk};
 use record::{InodeHandle, KindTag};
 use vocab::storage_policy::UNSPECIFIED;
-use vocab::{Action, Refusal};
+use vocab::{Action, Mode, Refusal};
 
 /// Who takes the entries of a listing.
 pub trait ListingVisitor {
@@ -50,15 +50,7 @@ pub fn get_listing(
     if is_exactly_reserved(path) {
         return Ok(Some(list_reserved(view, visitor)));
     }
-    if resolved.name() == b".snapshot" && resolved.last().is_none() && resolved.parent().is_some_and(is_directory) {
-        return Err(Refusal::Snapshot(
-            format!(
-                "Directory is not a snapshottable directory: {}",
-                view.path_text(&resolved.path_to(resolved.depth() - 1))
-            )
-            .into(),
-        ));
-    }
+    check_no_snapshots(view, &resolved)?;
     let Some(inode) = resolved.last() else { return Ok(None) };
     let policy = view.state.tree.storage_policy(&view.state.store, inode);
     if !is_directory(inode) {
@@ -67,6 +59,17 @@ pub fn get_listing(
         return Ok(Some(Page { given: 1, remaining: 0 }));
     }
     Ok(Some(list_directory(view, inode, policy, &start_after, need_location, view.settings.listing_limit, visitor)))
+}
+
+/// That a path is not the list of snapshots of a directory that has none.
+pub(super) fn check_no_snapshots(view: &View<'_>, resolved: &Resolved<'_>) -> Result<(), Refusal> {
+    let directory = resolved.parent().filter(|parent| view.state.store.kind(*parent) == KindTag::Directory);
+    if resolved.name() != b".snapshot" || resolved.last().is_some() || directory.is_none() {
+        return Ok(());
+    }
+    let directory = resolved.path_to(resolved.depth() - 1);
+    let text = format!("Directory is not a snapshottable directory: {}", view.path_text(&directory));
+    Err(Refusal::Snapshot(text.into()))
 }
 
 /// A start name that is a whole path below `/.reserved` stands for the last name of what it resolves to.
@@ -128,14 +131,11 @@ fn give<'a>(
 }
 
 /// The two virtual directories below `/.reserved`.
-fn list_reserved(view: &View<'_>, visitor: &mut dyn ListingVisitor) -> Page {
-    let root = view.own_status(view.state.tree.root());
+pub(super) fn list_reserved(view: &View<'_>, visitor: &mut dyn ListingVisitor) -> Page {
+    let (created, group) = (view.settings.created, &view.settings.super_group);
     for name in [&b".inodes"[..], b"raw"] {
-        let mut status = root.clone();
-        status.name = name.into();
-        status.mode = vocab::Mode::new(0o770);
-        status.children = 0;
-        visitor.entry(&status, None);
+        let (name, group, mode) = (name.into(), group.clone(), Mode::new(0o770));
+        visitor.entry(&FileStatus { name, group, mode, mtime: created, atime: created, ..reserved_status() }, None);
     }
     Page { given: 2, remaining: 0 }
 }

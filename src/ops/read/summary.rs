@@ -124,9 +124,7 @@ pub fn needs_count(view: &View<'_>, path: &[u8]) -> Result<bool, Refusal> {
 
 fn quota_record(view: &View<'_>, path: &[u8]) -> Result<Option<QuotaUsage>, Refusal> {
     let resolved = view.resolve(path, Walk::ReadLink)?;
-    if view.settings.permissions {
-        view.checker().traverse(&resolved)?;
-    }
+    view.check(&resolved, namespace::Wanted { subtree: Some(Action::READ_EXECUTE), ..Default::default() })?;
     let Some(inode) = resolved.last() else {
         return Err(Refusal::not_found(format!("File/Directory does not exist: {}", resolved.path_text())));
     };

@@ -140,7 +140,7 @@ fn t18_namespace_quota() {
     assert_eq!(w.quota(&who, "/", RESET, UNCHANGED), Ok(()));
     assert_eq!(w.quota(&who, "/q", 1, UNCHANGED), Ok(()), "below the present use");
     assert_eq!(w.quota(&who, "/f", 1, UNCHANGED), Err(Refusal::PathIsNotDirectory("/f".into())));
-    assert!(matches!(w.quota(&alice(), "/q", 9, UNCHANGED), Err(Refusal::AccessControl(_))));
+    assert!(matches!(w.quota(&alice(), "/q", 9, UNCHANGED), Err(Refusal::SuperuserRequired(_))));
     w.view(&who, |v| {
         let usage = get_quota_usage(v, b"/q").unwrap();
         assert_eq!((usage.usage.namespace, usage.quota.namespace), (3, Some(1)));

@@ -1,6 +1,7 @@
 //! `DatanodeProtocol` and its lifeline: registrations, heartbeats with their commands, and reports.
 
 use super::convert::datanode as convert;
+use super::convert::kinds::kind_from_wire;
 use super::namenode::{namespace_info, no_keys, state};
 use super::table::Datanode;
 use super::{Answer, EMPTY, Identity, Shared, bad_view, decode, message, topology};
@@ -9,13 +10,17 @@ use bytes::Bytes;
 use engine::{Engine, HaState};
 use hadoop_proto::datanode as proto;
 use hadoop_proto::datanode::error_report_request_proto::ErrorCode;
-use hadoop_proto::hdfs::{LocatedBlockProto, NnhaStatusHeartbeatProto, VersionResponseProto};
+use hadoop_proto::hdfs::{
+    DatanodeInfoProto, LocatedBlockProto, NnhaStatusHeartbeatProto, StorageTypeProto, VersionResponseProto,
+};
 use hadoop_proto::view::ViewError;
 use hadoop_proto::view::datanode as view;
 use observe::RemoteException;
 use observe::remote_exception::class;
-use ops::datanode::{BadBlock, CommitBlockSynchronization, report_bad_blocks};
+use ops::datanode::{BadBlock, BadPlace, CommitBlockSynchronization, report_bad_blocks};
 use std::sync::Arc;
+use state::State;
+use vocab::time::Now;
 use vocab::{Caller, GenerationStamp, Refusal};
 
 /// Replicas of a full report that are applied under one hold of the lock.
@@ -43,6 +48,13 @@ pub(super) async fn serve(shared: &Shared, method: Datanode, caller: &Caller, bo
     }
 }
 
+/// Start-up safe mode may end with what a DataNode has just told, not only when it is looked at next.
+fn look_at_safe_mode(state: &mut State, now: Now) {
+    if state.blocks.safe_mode.is_startup() {
+        state.blocks.safe_mode_check(now);
+    }
+}
+
 /// Refuses a DataNode of another file system.
 fn verify(shared: &Shared, registration: &Registration) -> Result<(), Refusal> {
     if registration.storage.agrees_with(&shared.identity.storage) {
@@ -67,8 +79,11 @@ async fn register(shared: &Shared, caller: &Caller, body: Bytes) -> Answer {
     let identity = &shared.identity;
     let decided = shared.engine.turn("registerDatanode", caller, |turn| {
         let now = turn.view().now;
-        let blocks = &mut turn.soft().blocks;
-        blocks.register(registration, &resolved, &identity.storage, &identity.software_version, now)
+        let state = turn.soft();
+        let stored =
+            state.blocks.register(registration, &resolved, &identity.storage, &identity.software_version, now)?;
+        look_at_safe_mode(state, now);
+        Ok::<_, Refusal>(stored)
     });
     let stored = decided.answer?;
     tracing::info!(datanode = %stored, "registered");
@@ -163,7 +178,9 @@ fn full_reports(
         one_report(engine, caller, &registration, &volume, report.replicas())?;
     }
     let fresh = engine.turn("blockReport", caller, |turn| {
+        let now = turn.view().now;
         let state = turn.soft();
+        look_at_safe_mode(state, now);
         state.blocks.end_report(&registration, context.as_ref()) && state.sequences.rolling_upgrade_start.is_none()
     });
     // nothing stale is left: data of before an upgrade may go
@@ -239,6 +256,7 @@ fn incremental_report(shared: &Shared, caller: &Caller, body: Bytes) -> Answer {
             });
             state.blocks.incremental_report(&mut state.store, node, volume, entries, now)?;
         }
+        look_at_safe_mode(state, now);
         Ok(())
     });
     if let Err(refusal) = decided.answer {
@@ -269,8 +287,14 @@ pub(super) fn bad_blocks(shared: &Shared, caller: &Caller, list: &[LocatedBlockP
         .iter()
         .map(|b| {
             let storage = |i: usize| b.storage_i_ds.get(i).filter(|s| !s.is_empty()).cloned();
-            let places = b.locs.iter().enumerate().map(|(i, node)| (convert::id_from_wire(&node.id), storage(i)));
-            BadBlock { block: convert::extended_from_wire(&b.b), places: places.collect() }
+            let kind = |i: usize| b.storage_types.get(i).and_then(|k| StorageTypeProto::try_from(*k).ok());
+            let place = |(i, node): (usize, &DatanodeInfoProto)| BadPlace {
+                node: convert::id_from_wire(&node.id),
+                storage: storage(i),
+                kind: kind(i).map(kind_from_wire),
+            };
+            let places = b.locs.iter().enumerate().map(place).collect();
+            BadBlock { pool: b.b.pool_id.as_str().into(), block: convert::extended_from_wire(&b.b), places }
         })
         .collect();
     shared.engine.turn("reportBadBlocks", caller, |turn| report_bad_blocks(turn, &bad)).answer?;

@@ -25,6 +25,7 @@ use hadoop_proto::view::ViewError;
 use hadoop_proto::{DecodeError, Message};
 use observe::RemoteException;
 use observe::remote_exception::class;
+use ops::table::Retry;
 use rpc::{Call, Reply};
 use security::Users;
 use security::proxy::ProxyRules;
@@ -125,6 +126,9 @@ impl Port {
     /// Serves what needs no waiting; `None` for the rest.
     fn at_once(&self, call: &Call<Method>) -> Option<Answer> {
         let (shared, caller, body) = (&*self.shared, &call.caller, &call.body);
+        if let Some(refused) = unusable_client_id(call) {
+            return Some(Err(refused));
+        }
         match call.method.handler {
             Handler::Client(operation) => client::at_once(&client::Request { shared, operation, caller, body }),
             Handler::Lifeline => Some(datanode::lifeline(shared, caller, body)),
@@ -135,6 +139,18 @@ impl Port {
             Handler::Datanode(_) | Handler::Namenode(_) | Handler::Refresh(_) => None,
         }
     }
+}
+
+/// The refusal of a call that is to be remembered for a repetition, under an id that is none (Hadoop's `RetryCache`). Calls without any id
+/// are simply not remembered.
+fn unusable_client_id(call: &Call<Method>) -> Option<RemoteException> {
+    let remembered = matches!(call.method.handler, Handler::Client(o) if o.row().retry == Retry::AtMostOnce);
+    let length = call.header.client_id.as_slice().len();
+    if !remembered || call.header.call_id < 0 || length == 0 || call.header.client_id.uuid().is_some() {
+        return None;
+    }
+    let text = format!("Invalid clientId - length is {length} expected length 16");
+    Some(Refusal::IllegalArgument(text.into()).into())
 }
 
 /// Serves what may wait.

@@ -131,12 +131,22 @@ fn find_in_table(text: &str, address: &str) -> Option<String> {
 /// Name of an address as Java finds it: the reverse name if the name leads back to the address, else the address itself. May wait for
 /// the name service.
 pub async fn name_of(address: IpAddr) -> String {
-    let look_up = move || {
+    let name = tokio::task::spawn_blocking(move || reverse_name(address)).await;
+    name.unwrap_or_else(|_| address.to_string())
+}
+
+fn reverse_name(address: IpAddr) -> String {
+    let look_up = || {
         let name = lookup_addr(&address).ok()?;
         let mut back = lookup_host(&name).ok()?;
         back.any(|found| found == address).then_some(name)
     };
-    tokio::task::spawn_blocking(look_up).await.ok().flatten().unwrap_or_else(|| address.to_string())
+    look_up().unwrap_or_else(|| address.to_string())
+}
+
+/// A host of the configuration by its name: what is configured as an address is looked up, as Java does it. May wait for the name service.
+pub fn host_name(configured: &str) -> String {
+    configured.parse().map_or_else(|_| configured.to_owned(), reverse_name)
 }
 
 /// Whether the address is one of this host's own (`NetUtils.isLocalAddress`): such ones count as resolved.
@@ -188,5 +198,7 @@ mod tests {
         assert!(is_local("127.0.0.1".parse().unwrap()) && is_local("::1".parse().unwrap()));
         assert!(!is_local("192.0.2.1".parse().unwrap()), "a documentation address");
         assert_eq!(name_of("192.0.2.1".parse().unwrap()).await, "192.0.2.1");
+        assert_eq!((host_name("nn.example"), host_name("192.0.2.1")), ("nn.example".into(), "192.0.2.1".into()));
+        assert_eq!(host_name("127.0.0.1"), "localhost");
     }
 }

@@ -9,7 +9,9 @@ use hadoop_proto::hdfs::{
     GetStoragePoliciesResponseProto, HaServiceStateResponseProto,
 };
 use ops::read::defaults::get_server_defaults;
-use ops::read::statistics::{get_block_group_stats, get_fs_stats, get_replicated_block_stats};
+use ops::read::statistics::{
+    ReplicatedBlockStats, get_block_group_stats, get_fs_stats, get_replicated_block_stats,
+};
 use ops::write::storage_policy::get_storage_policies;
 
 pub(super) fn server_defaults(request: &Request<'_>) -> Answer {
@@ -51,17 +53,21 @@ pub(super) fn fs_stats(request: &Request<'_>) -> Answer {
 }
 
 pub(super) fn replicated_stats(request: &Request<'_>) -> Answer {
-    let stats = request.read(|view| Ok(get_replicated_block_stats(view)))?;
-    message(&GetFsReplicatedBlockStatsResponseProto {
-        low_redundancy: stats.low_redundancy,
+    message(&replicated(&request.read(|view| Ok(get_replicated_block_stats(view)))?))
+}
+
+fn replicated(stats: &ReplicatedBlockStats) -> GetFsReplicatedBlockStatsResponseProto {
+    GetFsReplicatedBlockStatsResponseProto {
+        low_redundancy: stats.low_redundancy.saturating_sub(stats.missing),
         corrupt_blocks: stats.corrupt,
         missing_blocks: stats.missing,
         missing_repl_one_blocks: stats.missing_single,
         blocks_in_future: stats.bytes_in_future,
         pending_deletion_blocks: stats.pending_deletions,
-        highest_prio_low_redundancy_blocks: Some(stats.highest_priority),
-        badly_distributed_blocks: Some(stats.badly_distributed),
-    })
+        // Quirk: two_figures_of_replicated_blocks_are_exchanged: on the wire each stands where the other belongs
+        highest_prio_low_redundancy_blocks: Some(stats.badly_distributed),
+        badly_distributed_blocks: Some(stats.highest_priority),
+    }
 }
 
 pub(super) fn striped_stats(request: &Request<'_>) -> Answer {
@@ -99,4 +105,24 @@ pub(super) fn current_txid(request: &Request<'_>) -> Answer {
 pub(super) fn msync(request: &Request<'_>) -> Answer {
     request.read(|_| Ok(()))?;
     Ok(EMPTY)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_figures_of_replicated_blocks_are_exchanged() {
+        let stats = ReplicatedBlockStats {
+            low_redundancy: 3,
+            missing: 1,
+            highest_priority: 7,
+            badly_distributed: 9,
+            ..ReplicatedBlockStats::default()
+        };
+        let message = replicated(&stats);
+        assert_eq!((message.low_redundancy, message.missing_blocks), (2, 1), "missing ones are told apart");
+        assert_eq!(message.highest_prio_low_redundancy_blocks(), 9);
+        assert_eq!(message.badly_distributed_blocks(), 7);
+    }
 }

@@ -143,13 +143,30 @@ impl Request<'_> {
     /// Reads under a short hold, if the role lets the operation pass.
     fn read<R>(&self, f: impl FnOnce(&View<'_>) -> Result<R, Refusal>) -> Result<R, RemoteException> {
         self.shared.engine.pass(self.operation)?;
-        Ok(self.shared.engine.view(self.operation.row().method, self.caller, f)?)
+        let answer = self.shared.engine.view(self.operation.row().method, self.caller, f);
+        answer.map_err(|refusal| refused(refusal, self.operation.row().title()))
     }
 
     /// Runs an operation that may write, and waits at the fence.
     async fn write<W: Write>(&self, operation: W) -> Result<W::Reply, RemoteException> {
-        Ok(self.shared.engine.write(&operation, self.caller).await?)
+        self.write_as(self.operation.row().title(), operation).await
     }
+
+    /// The same for an operation that goes by another name in refusals.
+    async fn write_as<W: Write>(&self, title: &str, operation: W) -> Result<W::Reply, RemoteException> {
+        self.shared.engine.write(&operation, self.caller).await.map_err(|refusal| refused(refusal, title))
+    }
+}
+
+/// The exception of a refusal. Where only superusers may, it says what.
+fn refused(refusal: Refusal, title: &str) -> RemoteException {
+    let superusers_only = matches!(refusal, Refusal::SuperuserRequired(_));
+    let mut exception = RemoteException::from(refusal);
+    if superusers_only {
+        exception.message.push_str(" for operation ");
+        exception.message.push_str(title);
+    }
+    exception
 }
 
 /// A response whose field 1 is a boolean.

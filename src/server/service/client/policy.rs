@@ -7,7 +7,7 @@ use hadoop_proto::hdfs::{
     GetStoragePolicyRequestProto, GetStoragePolicyResponseProto, SetQuotaRequestProto, SetStoragePolicyRequestProto,
     UnsetStoragePolicyRequestProto,
 };
-use ops::write::quota::SetQuota;
+use ops::write::quota::{RESET, SetQuota, UNCHANGED};
 use ops::write::storage_policy::{SetStoragePolicy, get_storage_policy};
 
 pub(super) async fn set_quota(request: &Request<'_>) -> Answer {
@@ -19,8 +19,18 @@ pub(super) async fn set_quota(request: &Request<'_>) -> Answer {
         space: asked.storagespace_quota as i64,
         kind,
     };
-    request.write(operation).await?;
+    request.write_as(title(&operation), operation).await?;
     Ok(EMPTY)
+}
+
+/// What Hadoop calls this setting of a quota (`FSNamesystem.getQuotaCommand`).
+fn title(quota: &SetQuota) -> &'static str {
+    match (quota.names, quota.space) {
+        (RESET, UNCHANGED) => "clearQuota",
+        (UNCHANGED, RESET) => "clearSpaceQuota",
+        (_, UNCHANGED) => "setQuota",
+        _ => "setSpaceQuota",
+    }
 }
 
 pub(super) async fn set_storage_policy(request: &Request<'_>) -> Answer {

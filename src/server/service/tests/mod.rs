@@ -286,3 +286,40 @@ async fn safe_mode_names_the_host() {
     let saved: SaveNamespaceResponseProto = peer.call("saveNamespace", &SaveNamespaceRequestProto::default()).await;
     assert!(saved.saved());
 }
+
+#[tokio::test]
+async fn an_image_that_is_not_due_counts_as_saved() {
+    let world = start(PortKind::Client);
+    let peer = world.connect(CLIENT, "hdfs").await;
+    let enter = SetSafeModeRequestProto { action: SafeModeActionProto::SafemodeEnter as i32, checked: None };
+    assert!(peer.call::<SetSafeModeResponseProto>("setSafeMode", &enter).await.result);
+    let newest = || world.shared.newest_checkpoint().0;
+    let mut images = vec![newest()];
+    for (window, due) in [(0, true), (3_600, false), (0, true)] {
+        let request = SaveNamespaceRequestProto { time_window: Some(window), tx_gap: Some(1_000) };
+        assert!(peer.call::<SaveNamespaceResponseProto>("saveNamespace", &request).await.saved());
+        assert_eq!(newest() > images[images.len() - 1], due, "{window}");
+        images.push(newest());
+    }
+}
+
+/// An id that is no UUID cannot be remembered: calls that are remembered are refused, others served.
+#[tokio::test]
+async fn client_ids_have_16_bytes() {
+    let world = start(PortKind::Client);
+    let port = super::Port::new(world.shared.clone(), PortKind::Client, "localhost");
+    let refusal = |method: &str, id: &[u8], call_id: i32| {
+        let method = rpc::Service::find(&port, CLIENT, 1, method).unwrap();
+        let client_id = rpc::ClientId::new(id).unwrap();
+        let header = rpc::RequestHeader { call_id, client_id, ..Default::default() };
+        let (caller, received) = (crate::http::nobody(), std::time::Instant::now());
+        let call = rpc::Call { method, client_version: 1, header, caller, body: bytes(""), received };
+        super::unusable_client_id(&call).map(|exception| (exception.class.into_owned(), exception.message))
+    };
+    let text = "Invalid clientId - length is 5 expected length 16".to_owned();
+    assert_eq!(refusal("delete", b"short", 1), Some(("java.lang.IllegalArgumentException".to_owned(), text)));
+    assert_eq!(refusal("mkdirs", b"short", 1), None, "not remembered");
+    assert_eq!(refusal("delete", b"", 1), None, "no id, nothing to remember");
+    assert_eq!(refusal("delete", b"short", -4), None, "no call of a client");
+    assert_eq!(refusal("delete", &[7; 16], 1), None);
+}
