@@ -45,7 +45,10 @@ impl Blocks {
         self.tick_clock(now);
         self.hosts = hosts;
         for n in self.registry.numbers() {
-            let node = self.registry.node(n).expect("listed");
+            let id = self.registry.node(n).expect("listed").id.clone();
+            let domain = self.hosts.upgrade_domain(&id);
+            let node = self.registry.node_mut(n).expect("listed");
+            node.upgrade_domain = domain;
             if !self.hosts.is_included(&node.id) {
                 self.registry.node_mut(n).expect("listed").disallowed = true;
             } else if self.hosts.is_excluded(&node.id) {

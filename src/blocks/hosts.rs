@@ -20,6 +20,8 @@ pub struct Hosts {
     pub included: Vec<HostEntry>,
     /// Exclude list.
     pub excluded: HashSet<HostEntry>,
+    /// Upgrade domains, where the list names them (JSON form only).
+    pub domains: Vec<(HostEntry, Arc<str>)>,
 }
 
 impl HostEntry {
@@ -51,6 +53,10 @@ impl Hosts {
     pub fn is_included(&self, id: &DatanodeId) -> bool {
         self.included.is_empty() || self.included.iter().any(|e| e.covers(id))
     }
+    /// The upgrade domain of a DataNode, if the list gives it one.
+    pub fn upgrade_domain(&self, id: &DatanodeId) -> Option<Arc<str>> {
+        self.domains.iter().find(|(entry, _)| entry.covers(id)).map(|(_, domain)| domain.clone())
+    }
     /// Whether a DataNode is to be decommissioned.
     pub fn is_excluded(&self, id: &DatanodeId) -> bool {
         self.excluded.iter().any(|e| e.covers(id))
@@ -74,7 +80,7 @@ mod tests {
             assert_eq!(HostEntry::parse(line), HostEntry { host: host.into(), port }, "{line}");
         }
         let id = DatanodeId { ip: "::1".into(), transfer_port: 9866, ..DatanodeId::default() };
-        let hosts = Hosts { included: vec![], excluded: [HostEntry::parse("[::1]:9866")].into_iter().collect() };
+        let hosts = Hosts { included: vec![], excluded: [HostEntry::parse("[::1]:9866")].into_iter().collect(), ..Hosts::default() };
         assert!(hosts.is_excluded(&id) && hosts.is_included(&id));
         assert!(!hosts.is_excluded(&DatanodeId { transfer_port: 1, ..id }));
     }

@@ -69,8 +69,6 @@ pub struct Resolved {
     pub loopback: bool,
     /// Rack by the topology script or table; `None` if that failed.
     pub location: Option<Arc<str>>,
-    /// Upgrade domain by the hosts file.
-    pub upgrade_domain: Option<Arc<str>>,
 }
 
 /// Nodes and volumes.
@@ -378,11 +376,12 @@ impl Blocks {
         now: Now,
     ) {
         let excluded = self.hosts.is_excluded(&r.id);
+        let domain = self.hosts.upgrade_domain(&r.id);
         let node = self.registry.node_mut(n).expect("placed");
         node.id = r.id.clone();
         node.software_version = r.software_version.clone();
         node.location = location.clone();
-        node.upgrade_domain = resolved.upgrade_domain.clone();
+        node.upgrade_domain = domain;
         node.alive = true;
         node.registered = true;
         node.disallowed = false;

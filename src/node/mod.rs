@@ -9,6 +9,7 @@ mod convert;
 mod error;
 mod format;
 mod host;
+mod hosts_json;
 mod journals;
 mod load;
 pub mod logging;

@@ -1,8 +1,8 @@
 //! Files that are read again while the NameNode runs: lists of hosts, and the site files for proxy rules.
 
-use super::convert;
+use super::{convert, hosts_json};
 use crate::config::Source;
-use crate::config::settings::{DatanodeHosts, Settings};
+use crate::config::settings::{DatanodeHosts, HostsForm, Settings};
 use blocks::{HostEntry, Hosts};
 use security::proxy::ProxyRules;
 use std::net::ToSocketAddrs;
@@ -36,6 +36,12 @@ impl server::service::Reload for Files {
 /// # Errors
 /// A list that is configured and cannot be read.
 pub fn hosts(settings: &DatanodeHosts) -> Result<Hosts, String> {
+    if settings.form == HostsForm::Json {
+        return match &settings.include_file {
+            Some(file) => hosts_json::read(file),
+            None => Ok(Hosts::default()),
+        };
+    }
     let entries = |file: &Option<PathBuf>| match file {
         Some(file) => std::fs::read_to_string(file)
             .map(|text| parse(&text))
@@ -45,6 +51,7 @@ pub fn hosts(settings: &DatanodeHosts) -> Result<Hosts, String> {
     Ok(Hosts {
         included: entries(&settings.include_file)?,
         excluded: entries(&settings.exclude_file)?.into_iter().collect(),
+        domains: Vec::new(),
     })
 }
 
@@ -54,7 +61,7 @@ fn parse(text: &str) -> Vec<HostEntry> {
     lines.flat_map(str::split_whitespace).map(|word| resolved(HostEntry::parse(word))).collect()
 }
 
-fn resolved(entry: HostEntry) -> HostEntry {
+pub(super) fn resolved(entry: HostEntry) -> HostEntry {
     let address = (&*entry.host, 0).to_socket_addrs().ok().and_then(|mut found| found.next());
     match address {
         Some(address) => HostEntry { host: address.ip().to_string().into(), ..entry },

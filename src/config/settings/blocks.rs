@@ -264,8 +264,8 @@ pub struct DatanodeHosts {
     pub include_file: Option<PathBuf>,
     /// File of those to be decommissioned (`dfs.hosts.exclude`).
     pub exclude_file: Option<PathBuf>,
-    /// Class that reads them (`dfs.namenode.hosts.provider.classname`).
-    pub provider: String,
+    /// Form of these files (`dfs.namenode.hosts.provider.classname`).
+    pub form: HostsForm,
     /// An address without a name is refused (`dfs.namenode.datanode.registration.ip-hostname-check`).
     pub check_hostname: bool,
     /// Oldest release that may register (`dfs.namenode.min.supported.datanode.version`).
@@ -277,10 +277,31 @@ impl DatanodeHosts {
         Ok(DatanodeHosts {
             include_file: reader.non_empty("dfs.hosts")?.map(PathBuf::from),
             exclude_file: reader.non_empty("dfs.hosts.exclude")?.map(PathBuf::from),
-            provider: reader.text("dfs.namenode.hosts.provider.classname")?,
+            form: HostsForm::of_class(reader.text("dfs.namenode.hosts.provider.classname")?),
             check_hostname: reader.boolean("dfs.namenode.datanode.registration.ip-hostname-check")?,
             min_version: reader.text("dfs.namenode.min.supported.datanode.version")?,
         })
+    }
+}
+
+/// Form of the lists of DataNodes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HostsForm {
+    /// Two files of words: those that may register, those that are to leave.
+    Words,
+    /// One JSON file with properties of each DataNode.
+    Json,
+    /// A class that is not known here.
+    Other(String),
+}
+
+impl HostsForm {
+    fn of_class(name: String) -> HostsForm {
+        match name.strip_prefix("org.apache.hadoop.hdfs.server.blockmanagement.") {
+            Some("HostFileManager") => HostsForm::Words,
+            Some("CombinedHostFileManager") => HostsForm::Json,
+            _ => HostsForm::Other(name),
+        }
     }
 }
 

@@ -16,7 +16,7 @@ mod transport;
 
 pub use address::Addresses;
 pub use blocks::{
-    BlockReports, DatanodeHosts, DatanodeLiveness, Placement, RackMapping, Redundancy, SafeMode, Topology,
+    BlockReports, DatanodeHosts, HostsForm, DatanodeLiveness, Placement, RackMapping, Redundancy, SafeMode, Topology,
 };
 pub use identity::{Identity, identify, is_local_host};
 pub use namespace::{Limits, NamespaceFeatures, Permissions, ServerDefaults};

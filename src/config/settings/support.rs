@@ -1,7 +1,7 @@
 //! What a configuration can ask for and this version does not do, where going on would be worse than stopping. Keys that merely have no
 //! effect yet are named by `not_honoured` instead.
 
-use super::{Authentication, GroupMapping, HttpPolicy, Location, RackMapping, Settings};
+use super::{Authentication, GroupMapping, HostsForm, HttpPolicy, Location, RackMapping, Settings};
 
 impl Settings {
     /// The reason why the NameNode must not start with these settings, if there is one; it names the key.
@@ -26,8 +26,8 @@ impl Settings {
         if !self.placement.policy.ends_with(".BlockPlacementPolicyDefault") {
             return class("dfs.block.replicator.classname", &self.placement.policy);
         }
-        if !self.datanode_hosts.provider.ends_with(".HostFileManager") {
-            return class("dfs.namenode.hosts.provider.classname", &self.datanode_hosts.provider);
+        if let HostsForm::Other(name) = &self.datanode_hosts.form {
+            return class("dfs.namenode.hosts.provider.classname", name);
         }
         None
     }

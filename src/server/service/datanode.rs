@@ -18,8 +18,8 @@ use hadoop_proto::view::datanode as view;
 use observe::RemoteException;
 use observe::remote_exception::class;
 use ops::datanode::{BadBlock, BadPlace, CommitBlockSynchronization, report_bad_blocks};
-use std::sync::Arc;
 use state::State;
+use std::sync::Arc;
 use vocab::time::Now;
 use vocab::{Caller, GenerationStamp, Refusal};
 
@@ -74,7 +74,6 @@ async fn register(shared: &Shared, caller: &Caller, body: Bytes) -> Answer {
         loopback: topology::is_local(address),
         location: shared.topology.rack(&peer).await,
         peer: Some(peer),
-        upgrade_domain: None,
     };
     let identity = &shared.identity;
     let decided = shared.engine.turn("registerDatanode", caller, |turn| {
@@ -104,16 +103,19 @@ async fn heartbeat(shared: &Shared, caller: &Caller, body: Bytes) -> Answer {
         let state = turn.soft();
         let answer = state.blocks.heartbeat(&mut state.store, &registration, &beat, now)?;
         let commands: Vec<_> = answer.commands.iter().map(|c| convert::command(c, &state.blocks, pool)).collect();
-        Ok::<_, Refusal>((commands, answer.lease_id))
+        Ok::<_, Refusal>((commands, answer.lease_id, state.sequences.rolling_upgrade_start.is_some()))
     });
     // only commands say what was decided; a heartbeat without any need not wait for the journal
-    let silent = decided.answer.as_ref().map_or(true, |(commands, _)| commands.is_empty());
-    let (cmds, lease_id) = if silent { decided.answer? } else { shared.engine.fence(decided).await? };
+    let silent = decided.answer.as_ref().map_or(true, |(commands, ..)| commands.is_empty());
+    let (cmds, lease_id, rolling) = if silent { decided.answer? } else { shared.engine.fence(decided).await? };
+    // DataNodes keep what they delete while a rolling upgrade runs, so that it can be rolled back
+    let rolling_upgrade_status =
+        rolling.then(|| RollingUpgradeStatusProto { block_pool_id: pool.to_string(), finalized: Some(false) });
     message(&proto::HeartbeatResponseProto {
         cmds,
         ha_status: NnhaStatusHeartbeatProto { state: state(shared) as i32, txid: shared.engine.journal().last().0 },
-        rolling_upgrade_status: None,
-        rolling_upgrade_status_v2: None,
+        rolling_upgrade_status: rolling_upgrade_status.clone(),
+        rolling_upgrade_status_v2: rolling_upgrade_status,
         full_block_report_lease_id: Some(lease_id),
         is_slownode: Some(false),
     })

@@ -1,0 +1,93 @@
+//! The JSON list of DataNodes: one object for each, in an array or (the older form) one after another.
+
+use super::reload::resolved;
+use blocks::{HostEntry, Hosts};
+use serde::Deserialize;
+use std::path::Path;
+
+/// What the list says of one DataNode (Hadoop's `DatanodeAdminProperties`).
+#[derive(Deserialize, Debug)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Properties {
+    host_name: String,
+    #[serde(default)]
+    port: u16,
+    #[serde(default)]
+    upgrade_domain: Option<String>,
+    #[serde(default)]
+    admin_state: AdminState,
+    /// Only of meaning in maintenance.
+    #[serde(default, rename = "maintenanceExpireTimeInMS")]
+    _maintenance_expiry_ms: Option<i64>,
+}
+
+#[derive(Deserialize, Debug, Default, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+enum AdminState {
+    #[default]
+    Normal,
+    Decommissioned,
+    InMaintenance,
+}
+
+/// Reads the list.
+///
+/// # Errors
+/// The file and what is wrong with it; a DataNode in maintenance, which is not supported yet.
+pub fn read(file: &Path) -> Result<Hosts, String> {
+    let named = |error: &dyn std::fmt::Display| format!("{}: {error}", file.display());
+    let text = std::fs::read_to_string(file).map_err(|e| named(&e))?;
+    parse(&text).map_err(|e| named(&e))
+}
+
+fn parse(text: &str) -> Result<Hosts, String> {
+    let array = text.trim_start().starts_with('[');
+    let listed: Vec<Properties> = if array {
+        serde_json::from_str(text).map_err(|e| e.to_string())?
+    } else {
+        serde_json::Deserializer::from_str(text).into_iter().collect::<Result<_, _>>().map_err(|e| e.to_string())?
+    };
+    let mut hosts = Hosts::default();
+    let mut in_service = Vec::new();
+    for properties in listed {
+        let entry = resolved(HostEntry { host: properties.host_name.as_str().into(), port: properties.port });
+        match properties.admin_state {
+            AdminState::Normal => in_service.push(entry.clone()),
+            AdminState::Decommissioned => drop(hosts.excluded.insert(entry.clone())),
+            AdminState::InMaintenance => {
+                return Err(format!("{}: IN_MAINTENANCE is not supported yet", properties.host_name));
+            }
+        }
+        if let Some(domain) = properties.upgrade_domain {
+            hosts.domains.push((entry.clone(), domain.into()));
+        }
+        hosts.included.push(entry);
+    }
+    if in_service.is_empty() {
+        // a list that names nobody in service keeps nobody out
+        hosts.included.clear();
+    }
+    Ok(hosts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_forms_of_the_list() {
+        let array = r#"[{"hostName":"127.0.0.1","port":9866,"upgradeDomain":"ud1","adminState":"NORMAL","maintenanceExpireTimeInMS":9223372036854775807},
+            {"hostName":"127.0.0.2","port":0,"upgradeDomain":null,"adminState":"DECOMMISSIONED"}]"#;
+        let hosts = parse(array).expect("parses");
+        assert_eq!(hosts.included.len(), 2);
+        assert_eq!(hosts.excluded.iter().map(|e| &*e.host).collect::<Vec<_>>(), ["127.0.0.2"]);
+        assert_eq!(hosts.domains.iter().map(|(e, d)| (e.port, &**d)).collect::<Vec<_>>(), [(9866, "ud1")]);
+        let lines = parse("{\"hostName\":\"127.0.0.1\"}\n{\"hostName\":\"127.0.0.3\"}\n").expect("parses");
+        assert_eq!(lines.included.len(), 2);
+        let nobody = parse(r#"[{"hostName":"127.0.0.2","adminState":"DECOMMISSIONED"}]"#).expect("parses");
+        assert!(nobody.included.is_empty() && nobody.excluded.len() == 1);
+        for bad in ["{bad", "[{\"hostName\":\"a\",\"foo\":1}]", "[{\"port\":1}]", "[{\"hostName\":\"a\",\"adminState\":\"IN_MAINTENANCE\"}]"] {
+            assert!(parse(bad).is_err(), "{bad}");
+        }
+    }
+}
