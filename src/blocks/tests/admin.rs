@@ -6,7 +6,7 @@ fn walk(w: &mut World) {
 
 fn exclude(w: &mut World, nodes: &[u32]) {
     let excluded = nodes.iter().map(|n| HostEntry::parse(&format!("10.0.0.{n}"))).collect();
-    w.blocks.refresh_hosts(Hosts { included: vec![], excluded }, w.now);
+    w.blocks.refresh_hosts(Hosts { excluded, ..Hosts::default() }, w.now);
 }
 
 fn state(w: &World, n: u32) -> AdminState {
@@ -134,7 +134,7 @@ fn an_excluded_node_registers_and_leaves() {
 fn dead_nodes_with_a_listed_host_that_never_registered_hdfs_17559() {
     let mut w = World::new(Settings::default());
     let included = vec![HostEntry::parse("dn9.example"), HostEntry::parse("10.0.0.1")];
-    w.blocks.hosts = Hosts { included, excluded: [HostEntry::parse("dn9.example")].into_iter().collect() };
+    w.blocks.hosts = Hosts { included, excluded: [HostEntry::parse("dn9.example")].into_iter().collect(), ..Hosts::default() };
     w.node(1);
     let missing = w.blocks.never_registered();
     assert_eq!(missing.len(), 1);
