@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::LazyLock;
 use std::time::Duration;
 
+use hadoop_proto::common::RpcResponseHeaderProto;
 use hadoop_proto::hdfs::*;
 use prost::Message;
 use rpc::client::{CallError, CallOptions, ClientSettings};
@@ -112,6 +113,12 @@ impl Client {
             }
             Err(error) => Err(error.to_string()),
         }
+    }
+
+    /// The header of the answer to a call that succeeds.
+    pub fn header_of(&self, method: &str, request: &impl Message) -> RpcResponseHeaderProto {
+        let answer = block_on(self.connection.call_with(CallOptions::default(), method, &request.encode_to_vec()));
+        answer.unwrap_or_else(|e| panic!("{method}: {e}")).header
     }
 
     pub fn call<R: Message + Default>(&self, method: &str, request: &impl Message) -> Answer<R> {
@@ -262,12 +269,6 @@ impl Client {
     pub fn set_permission(&self, path: &str, mode: u32) -> Answer<()> {
         let request = SetPermissionRequestProto { src: path.into(), permission: FsPermissionProto { perm: mode } };
         self.call::<SetPermissionResponseProto>("setPermission", &request).map(drop)
-    }
-
-    pub fn set_owner(&self, path: &str, user: &str, group: &str) -> Answer<()> {
-        let request =
-            SetOwnerRequestProto { src: path.into(), username: Some(user.into()), groupname: Some(group.into()) };
-        self.call::<SetOwnerResponseProto>("setOwner", &request).map(drop)
     }
 
     /// Milliseconds; -1 leaves a time as it is.

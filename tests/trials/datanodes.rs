@@ -114,3 +114,18 @@ fn t84_addresses_of_data_nodes_are_host_and_port() {
     assert_eq!(entry["infoAddr"], "127.0.0.1:21001");
     assert_eq!(entry["xferaddr"], "127.0.0.1:20001");
 }
+
+/// apache/hadoop#6906 (HDFS-17559).
+#[test]
+fn t78_dead_nodes_with_a_listed_host_that_never_registered() {
+    let Some(mut fixture) = Fixture::prepared("t78", &[]) else { return };
+    let hosts = fixture.work.join("hosts");
+    std::fs::write(&hosts, "127.0.0.1\n127.0.0.9\n").expect("hosts");
+    fixture.site.set("dfs.hosts", hosts.display());
+    format(fixture.kind, &fixture.site);
+    fixture.launch();
+    let dead = jmx(fixture.http_port(), "NameNodeInfo", "DeadNodes").expect("the attribute");
+    let dead: serde_json::Value = serde_json::from_str(dead.as_str().expect("text")).expect("JSON");
+    let names: Vec<&String> = dead.as_object().expect("an object").keys().collect();
+    assert!(names.iter().any(|name| name.contains("127.0.0.9")), "{names:?}");
+}

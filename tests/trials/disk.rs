@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use md5_of_file::write_digest;
 
-use super::client::Client;
+use super::client::{Client, refused};
 use super::datanode::DataNode;
 use super::fixture::Fixture;
 use super::write;
@@ -268,6 +268,59 @@ fn t61_records_with_no_rpc_ids() {
     disk.fixture.launch();
     assert!(!disk.fixture.superuser().exists("/d"));
     disk.fixture.stop();
+}
+
+/// As above: an id that is no UUID. Refusing it and loading the record without it are both right.
+#[test]
+fn t61_record_with_a_call_id_but_no_client_id() {
+    let Some(mut disk) = Disk::new("t61-empty", &[]) else { return };
+    let client = disk.format_and_start();
+    client.mkdirs("/d").expect("mkdirs");
+    assert!(client.delete("/d", true).expect("delete"));
+    disk.fixture.kill();
+    let segment = disk.files("edits_").pop().expect("a segment");
+    let xml = disk.edits_xml(&segment);
+    let (before, delete) = xml.split_once("<OPCODE>OP_DELETE</OPCODE>").expect("the deletion");
+    let (_, id) = delete.split_once("<RPC_CLIENTID>").expect("a client id");
+    let (id, _) = id.split_once("</RPC_CLIENTID>").expect("a client id");
+    let (_, call) = delete.split_once("<RPC_CALLID>").expect("a call id");
+    let (call, _) = call.split_once("</RPC_CALLID>").expect("a call id");
+    let changed = delete.replacen(&format!("<RPC_CLIENTID>{id}<"), "<RPC_CLIENTID><", 1);
+    let changed = changed.replacen(&format!("<RPC_CALLID>{call}<"), "<RPC_CALLID>5<", 1);
+    disk.put_edits(&segment, &format!("{before}<OPCODE>OP_DELETE</OPCODE>{changed}"));
+    if disk.fixture.kind == Kind::Java {
+        let (status, log) = disk.start_fails();
+        assert!(!status.success(), "{status}");
+        assert!(log.contains("Invalid clientId - length is 0 expected length 16"), "{log}");
+        return;
+    }
+    let mut node = NameNode::launch(disk.fixture.kind, &disk.fixture.site, &[]);
+    std::thread::sleep(Duration::from_secs(3));
+    if let Some(status) = node.process().ended() {
+        let log = node.process().log_tail();
+        assert!(!status.success() && log.contains("clientId") && !log.contains("panicked"), "{log}");
+    } else {
+        assert!(!disk.fixture.superuser().exists("/d"), "the record was replayed");
+    }
+}
+
+/// apache/hadoop#2296 (HDFS-15568), the part about names.
+#[test]
+fn t63_limits_lowered_between_runs_do_not_stop_replay() {
+    let limit = "dfs.namenode.fs-limits.max-component-length";
+    let Some(mut fixture) = Fixture::start("t63", &[(limit, "400")]) else { return };
+    let long = |letter: &str| format!("/s/{}", letter.repeat(300));
+    fixture.superuser().touch(&long("a")).expect("create");
+    fixture.kill();
+    fixture.site.set(limit, "255");
+    for round in ["from the edits", "from the image"] {
+        fixture.launch();
+        let client = fixture.superuser();
+        assert!(client.exists(&long("a")), "{round}");
+        refused(client.create(&long("b")), "PathComponentTooLongException", "limit=255 length=300");
+        client.save_namespace();
+        fixture.kill();
+    }
 }
 
 /// HADOOP-9103: the log has the old Hadoop form of strings, the image plain UTF-8.

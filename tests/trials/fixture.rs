@@ -3,7 +3,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use hadoop_proto::hdfs::{MsyncRequestProto, MsyncResponseProto};
+use hadoop_proto::hdfs::{GetServerDefaultsRequestProto, GetServerDefaultsResponseProto};
 
 use super::client::Client;
 use super::datanode::DataNode;
@@ -53,7 +53,8 @@ impl Fixture {
         // Java says that it is active a moment before it takes calls
         let client = self.superuser();
         wait_until(Duration::from_secs(10), "calls are taken", || {
-            let answer = client.call::<MsyncResponseProto>("msync", &MsyncRequestProto {});
+            let answer =
+                client.call::<GetServerDefaultsResponseProto>("getServerDefaults", &GetServerDefaultsRequestProto {});
             !answer.is_err_and(|refusal| refusal.is("RetriableException", "not started"))
         });
     }
@@ -148,10 +149,6 @@ impl Shared {
 
     pub fn http_port(&self) -> u16 {
         self.fixture.http_port()
-    }
-
-    pub fn kind(&self) -> Kind {
-        self.fixture.kind
     }
 
     /// The one DataNode.

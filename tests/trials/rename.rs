@@ -1,6 +1,4 @@
 //! Renames: the old call, which answers false, and the new one, which raises.
-use hadoop_proto::datanode::block_command_proto::Action;
-
 use super::client::{Client, refused};
 use super::fixture::shared;
 use super::write;
@@ -87,10 +85,5 @@ fn t10_blocks_of_an_overwritten_file_are_sent_for_deletion() {
     client.touch("/t10-over/new").expect("create");
     client.rename2("/t10-over/new", "/t10-over/old", true).expect("rename2");
     assert_eq!(client.status("/t10-over/old").length, 0);
-    datanode.wait_for("delete the block", |command| {
-        let command = command.blk_cmd.as_ref()?;
-        let wanted =
-            command.action == Action::Invalidate as i32 && command.blocks.iter().any(|b| b.block_id == old[0].block_id);
-        wanted.then_some(())
-    });
+    datanode.wait_for_invalidation(old[0].block_id);
 }

@@ -66,3 +66,13 @@ fn t23_http_or_an_old_client_on_the_rpc_port() {
     assert_eq!(say(port, b"hrp", true), b"", "three bytes, then the end");
     assert!(node.superuser().exists("/"), "the server goes on");
 }
+
+/// apache/hadoop#7602 (HDFS-17769), Kimahriman/hdfs-native#7: state ids are off by default.
+#[test]
+fn t72_no_state_id_unless_it_is_switched_on() {
+    let Some(node) = shared() else { return };
+    let client = node.superuser();
+    client.mkdirs("/t72").expect("mkdirs");
+    let header = client.header_of("msync", &hadoop_proto::hdfs::MsyncRequestProto {});
+    assert_eq!(header.state_id.unwrap_or(0), 0);
+}
