@@ -80,7 +80,11 @@ mod tests {
             assert_eq!(HostEntry::parse(line), HostEntry { host: host.into(), port }, "{line}");
         }
         let id = DatanodeId { ip: "::1".into(), transfer_port: 9866, ..DatanodeId::default() };
-        let hosts = Hosts { included: vec![], excluded: [HostEntry::parse("[::1]:9866")].into_iter().collect(), ..Hosts::default() };
+        let hosts = Hosts {
+            included: vec![],
+            excluded: [HostEntry::parse("[::1]:9866")].into_iter().collect(),
+            ..Hosts::default()
+        };
         assert!(hosts.is_excluded(&id) && hosts.is_included(&id));
         assert!(!hosts.is_excluded(&DatanodeId { transfer_port: 1, ..id }));
     }

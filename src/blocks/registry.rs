@@ -342,7 +342,7 @@ impl Blocks {
             None => DEFAULT_RACK.into(),
         };
         let n = self.place_registration(&registration.id, now);
-        self.renew_registration(n, &registration, location, resolved, now);
+        self.renew_registration(n, &registration, location, now);
         Ok(registration)
     }
 
@@ -367,14 +367,7 @@ impl Blocks {
         }
     }
 
-    fn renew_registration(
-        &mut self,
-        n: NodeNumber,
-        r: &Registration,
-        location: Arc<str>,
-        resolved: &Resolved,
-        now: Now,
-    ) {
+    fn renew_registration(&mut self, n: NodeNumber, r: &Registration, location: Arc<str>, now: Now) {
         let excluded = self.hosts.is_excluded(&r.id);
         let domain = self.hosts.upgrade_domain(&r.id);
         let node = self.registry.node_mut(n).expect("placed");

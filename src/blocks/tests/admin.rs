@@ -134,7 +134,8 @@ fn an_excluded_node_registers_and_leaves() {
 fn dead_nodes_with_a_listed_host_that_never_registered_hdfs_17559() {
     let mut w = World::new(Settings::default());
     let included = vec![HostEntry::parse("dn9.example"), HostEntry::parse("10.0.0.1")];
-    w.blocks.hosts = Hosts { included, excluded: [HostEntry::parse("dn9.example")].into_iter().collect(), ..Hosts::default() };
+    w.blocks.hosts =
+        Hosts { included, excluded: [HostEntry::parse("dn9.example")].into_iter().collect(), ..Hosts::default() };
     w.node(1);
     let missing = w.blocks.never_registered();
     assert_eq!(missing.len(), 1);
