@@ -12,6 +12,7 @@ use crate::support::namenode::{Kind, NameNode, run_to_end};
 use crate::support::site::Site;
 use crate::support::work::{WorkDir, free_port};
 use crate::trials::client::{Answer, Client};
+use crate::trials::datanode::DataNode;
 
 /// A copy of a name directory with the settings of the server that wrote it.
 struct Directory {
@@ -43,6 +44,7 @@ impl Directory {
             ("dfs.namenode.safemode.extension", "0"),
             ("dfs.namenode.safemode.threshold-pct", "0"),
             ("dfs.namenode.accesstime.precision", "0"),
+            ("dfs.namenode.lazypersist.file.scrub.interval.sec", "0"),
         ] {
             site.set(key, value);
         }
@@ -68,8 +70,12 @@ impl Directory {
     /// Starts the NameNode under test, and connects as the superuser.
     fn serve(&self) -> (NameNode, Client) {
         let namenode = NameNode::start(Kind::under_test(), &self.site);
+        (namenode, Client::connect(self.port(), "hdfs"))
+    }
+
+    fn port(&self) -> u16 {
         let port = self.site.get("fs.defaultFS").rsplit(':').next().and_then(|port| port.parse().ok());
-        (namenode, Client::connect(port.expect("hdfs://host:port"), "hdfs"))
+        port.expect("hdfs://host:port")
     }
 
     /// Lines of one of the scenario's files.
@@ -350,6 +356,29 @@ fn a_directory_in_the_middle_of_a_rolling_upgrade_shows_what_hadoop_showed() {
     let (namenode, client) = directory.serve();
     compare("rolling", &directory.expected(), &client);
     compare_cluster("rolling", &directory, &client);
+    let mut datanode = DataNode::start(directory.port(), 1);
+    let told = datanode.heartbeat().expect("heartbeat");
+    let status = told.rolling_upgrade_status_v2.expect("DataNodes are told that a rolling upgrade runs");
+    assert_eq!((&status.block_pool_id, status.finalized()), (&datanode.pool, false));
+    assert_eq!(told.rolling_upgrade_status, Some(status), "old DataNodes look here");
+    namenode.stop();
+}
+
+#[test]
+fn datanodes_are_not_told_to_give_up_what_was_before_an_upgrade() {
+    // `previous` stays until the upgrade is finalized
+    let directory = Directory::of("fsimage/3.5.0/empty");
+    let previous = directory.work.join("name/previous");
+    std::fs::create_dir_all(&previous).expect("folder");
+    std::fs::copy(directory.current().join("VERSION"), previous.join("VERSION")).expect("VERSION");
+    let (namenode, client) = directory.serve();
+    let status: UpgradeStatusResponseProto =
+        client.call("upgradeStatus", &UpgradeStatusRequestProto {}).expect("status");
+    assert!(!status.upgrade_finalized);
+    let mut datanode = DataNode::new(directory.port(), 1);
+    datanode.register().expect("registered");
+    datanode.heartbeat().expect("heartbeat");
+    assert_eq!(datanode.report().expect("report").cmd, None);
     namenode.stop();
 }
 

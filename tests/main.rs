@@ -1,7 +1,9 @@
 //! Integration tests, one binary: everything here drives the product from outside, as its peers do.
 mod cli;
-mod golden;
+mod compat;
+mod damaged;
 mod fence;
+mod golden;
 mod model;
 mod peers;
 mod sim;

@@ -27,6 +27,8 @@ pub struct Loaded {
     pub state: State,
     /// The last transaction in it.
     pub last: Txid,
+    /// Whether no directory keeps the state from before an upgrade.
+    pub upgrade_finalized: bool,
     /// The newest image: its last transaction, and when it was written (milliseconds since 1970).
     pub checkpoint: (Txid, i64),
 }
@@ -67,7 +69,8 @@ impl Load<'_> {
         let (image, mut state, image_ms) = self.load_image(&inspection)?;
         let from = image.next();
         let (last, replayed) = self.load_edits(&directories, &inspection, &mut state, from)?;
-        let mut loaded = Loaded { directories, info, state, last, checkpoint: (image, image_ms) };
+        let upgrade_finalized = inspection.upgrade_finalized;
+        let mut loaded = Loaded { directories, info, state, last, upgrade_finalized, checkpoint: (image, image_ms) };
         self.save_if_due(&mut loaded, inspection.save_wanted, replayed)?;
         Ok(loaded)
     }

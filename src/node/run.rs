@@ -50,8 +50,9 @@ pub struct Serving {
 /// Why it did not start.
 pub fn run(launch: Launch, ready: impl AsyncFnOnce(Serving) -> Result<(), StartError>) -> Result<u8, StartError> {
     end_on_broken_invariant();
+    let mut b = if std::env::var("IR_CT").is_ok() { tokio::runtime::Builder::new_current_thread() } else { tokio::runtime::Builder::new_multi_thread() };
     let runtime =
-        tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(StartError::system("threads"))?;
+        b.enable_all().build().map_err(StartError::system("threads"))?;
     let code = runtime.block_on(serve(launch, ready));
     // a load that a signal has cut short does not hold up the end of the process
     runtime.shutdown_background();
@@ -113,7 +114,8 @@ impl Running {
         drop(ports::bind_rpc(&settings)?);
         let policy = convert::policy(&settings);
         let loaded = load_and_open(&settings, &policy, &os, &progress).await?;
-        let Opened { engine, directories, info, checkpoint } = assemble(loaded, &settings, policy, &os, &user);
+        let Opened { engine, directories, info, upgrade_finalized, checkpoint } =
+            assemble(loaded, &settings, policy, &os, &user);
         let rpc = match ports::bind_rpc(&settings) {
             Ok(rpc) => rpc,
             Err(error) => {
@@ -121,7 +123,7 @@ impl Running {
                 return Err(error);
             }
         };
-        let shared = Arc::new(shared(&engine, &settings, &info, checkpoint, source));
+        let shared = Arc::new(shared(&engine, &settings, (&info, upgrade_finalized), checkpoint, source));
         let beans = NameNodeBeans {
             shared: shared.clone(),
             host_and_port: settings.addresses.rpc.address.to_string(),
@@ -189,6 +191,8 @@ struct Opened {
     engine: Arc<Engine>,
     directories: Directories,
     info: StorageInfo,
+    /// Whether no directory keeps the state from before an upgrade.
+    upgrade_finalized: bool,
     checkpoint: Checkpoint,
 }
 
@@ -199,7 +203,7 @@ fn assemble(
     os: &Os,
     user: &str,
 ) -> Opened {
-    let Loaded { directories, info, mut state, checkpoint: (txid, made_ms), .. } = loaded;
+    let Loaded { directories, info, mut state, upgrade_finalized, checkpoint: (txid, made_ms), .. } = loaded;
     match reload::hosts(&settings.datanode_hosts) {
         Ok(hosts) => state.blocks.hosts = hosts,
         Err(error) => tracing::error!("error reading hosts files: {error}"),
@@ -221,13 +225,13 @@ fn assemble(
     let engine = Engine::new(state, journal, operations, policy, os.clock.clone(), HaState::Active, checkpoints);
     let checkpoint = Checkpoint::default();
     checkpoint.set(txid.0, made_ms);
-    Opened { engine: Arc::new(engine), directories, info, checkpoint }
+    Opened { engine: Arc::new(engine), directories, info, upgrade_finalized, checkpoint }
 }
 
 fn shared(
     engine: &Arc<Engine>,
     settings: &Settings,
-    info: &StorageInfo,
+    (info, upgrade_finalized): (&StorageInfo, bool),
     checkpoint: Checkpoint,
     source: Source,
 ) -> Shared {
@@ -246,6 +250,7 @@ fn shared(
             block_pool: info.block_pool_id.as_str().into(),
             software_version: HADOOP_VERSION.into(),
             revision: HADOOP_REVISION.into(),
+            upgrade_finalized,
             high_availability: settings.identity.high_availability,
             state_context: settings.rpc.state_context,
             reconfigurable: Vec::new(),

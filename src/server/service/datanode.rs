@@ -11,7 +11,8 @@ use engine::{Engine, HaState};
 use hadoop_proto::datanode as proto;
 use hadoop_proto::datanode::error_report_request_proto::ErrorCode;
 use hadoop_proto::hdfs::{
-    DatanodeInfoProto, LocatedBlockProto, NnhaStatusHeartbeatProto, StorageTypeProto, VersionResponseProto,
+    DatanodeInfoProto, LocatedBlockProto, NnhaStatusHeartbeatProto, RollingUpgradeStatusProto, StorageTypeProto,
+    VersionResponseProto,
 };
 use hadoop_proto::view::ViewError;
 use hadoop_proto::view::datanode as view;
@@ -186,7 +187,8 @@ fn full_reports(
         state.blocks.end_report(&registration, context.as_ref()) && state.sequences.rolling_upgrade_start.is_none()
     });
     // nothing stale is left: data of before an upgrade may go
-    Ok((fresh.answer && engine.gate().state() == HaState::Active)
+    let finalized = identity.upgrade_finalized;
+    Ok((fresh.answer && finalized && engine.gate().state() == HaState::Active)
         .then(|| convert::finalize_command(&identity.block_pool)))
 }
 

@@ -46,6 +46,8 @@ pub struct Identity {
     pub software_version: Arc<str>,
     /// Source revision, as in `versionRequest`.
     pub revision: Arc<str>,
+    /// Whether no directory keeps the state from before an upgrade.
+    pub upgrade_finalized: bool,
     /// Whether there are other name nodes of this name service.
     pub high_availability: bool,
     /// Whether replies carry the last transaction (`dfs.namenode.state.context.enabled`).

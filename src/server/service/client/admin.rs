@@ -17,6 +17,7 @@ use observe::RemoteException;
 use observe::remote_exception::class;
 use ops::admin::datanode_report::{get_datanode_report, get_datanode_storage_report};
 use ops::admin::safe_mode::{SafeModeAction, SetSafeMode};
+use state::RetryPayload;
 use vocab::{Caller, Txid};
 
 /// Ends the present log segment; the first transaction of the new one.
@@ -33,13 +34,23 @@ pub(super) async fn roll_edits(request: &Request<'_>) -> Answer {
 
 pub(super) async fn save_namespace(request: &Request<'_>) -> Answer {
     let asked: SaveNamespaceRequestProto = decode(request.body.clone())?;
+    let (engine, name) = (&request.shared.engine, request.operation.row().method);
+    let saved = message(&SaveNamespaceResponseProto { saved: Some(true) });
+    let ids = request.caller.rpc_ids;
+    if engine.view(name, request.caller, |v| ids.is_some_and(|ids| v.state.retry.get(&ids).is_some())) {
+        return saved;
+    }
     superuser(request.shared, request.caller, "saveNamespace")?;
-    request.shared.engine.pass(request.operation)?;
+    engine.pass(request.operation)?;
     let (window, gap) = (asked.time_window(), asked.tx_gap());
-    let made = request.shared.engine.save_namespace(request.caller, window, gap).await?;
+    let made = engine.save_namespace(request.caller, window, gap).await?;
     tracing::info!(made, "saveNamespace");
+    let remembered = engine.turn(name, request.caller, |turn| {
+        ids.into_iter().for_each(|ids| turn.soft().retry.insert(ids, RetryPayload::Done));
+    });
+    let () = remembered.answer;
     // Quirk: an_image_that_is_not_due_counts_as_saved: callers learn only of failures
-    message(&SaveNamespaceResponseProto { saved: Some(true) })
+    saved
 }
 
 pub(super) fn balancer_bandwidth(request: &Request<'_>) -> Answer {
@@ -121,7 +132,7 @@ pub(super) fn refresh_nodes(request: &Request<'_>) -> Answer {
 
 pub(super) fn upgrade_status(request: &Request<'_>) -> Answer {
     request.read(|_| Ok(()))?;
-    message(&UpgradeStatusResponseProto { upgrade_finalized: true })
+    message(&UpgradeStatusResponseProto { upgrade_finalized: request.shared.identity.upgrade_finalized })
 }
 
 /// Tells whether a rolling upgrade runs. To begin or to end one is not done here.

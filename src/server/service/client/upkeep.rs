@@ -32,11 +32,11 @@ pub(super) async fn corrupt_files(request: &Request<'_>) -> Answer {
     message(&ListCorruptFileBlocksResponseProto { corrupt: CorruptFileBlocksProto { files, cookie } })
 }
 
-/// Directories with an upgrade to finalize are not taken into service, so that there is nothing to do.
+/// Nothing is to be done where no upgrade waits for it; to end one is not done here.
 pub(super) fn finalize_upgrade(request: &Request<'_>) -> Answer {
     superuser(request.shared, request.caller, "finalizeUpgrade")?;
     request.read(|_| Ok(()))?;
-    Ok(EMPTY)
+    if request.shared.identity.upgrade_finalized { Ok(EMPTY) } else { Err(unsupported("finalizeUpgrade")) }
 }
 
 /// Failed directories are not taken up again while the process runs, and it cannot be asked to.

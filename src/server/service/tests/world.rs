@@ -120,6 +120,7 @@ pub fn start(kind: PortKind) -> World {
             block_pool: POOL.into(),
             software_version: "3.5.0".into(),
             revision: "r".into(),
+            upgrade_finalized: true,
             high_availability: false,
             state_context: false,
             reconfigurable: vec![],
