@@ -298,7 +298,7 @@ fn t61_record_with_a_call_id_but_no_client_id() {
     std::thread::sleep(Duration::from_secs(3));
     if let Some(status) = node.process().ended() {
         let log = node.process().log_tail();
-        assert!(!status.success() && log.contains("clientId") && !log.contains("panicked"), "{log}");
+        assert!(!status.success() && log.contains("client id") && !log.contains("panicked"), "{log}");
     } else {
         assert!(!disk.fixture.superuser().exists("/d"), "the record was replayed");
     }
