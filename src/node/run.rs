@@ -50,9 +50,8 @@ pub struct Serving {
 /// Why it did not start.
 pub fn run(launch: Launch, ready: impl AsyncFnOnce(Serving) -> Result<(), StartError>) -> Result<u8, StartError> {
     end_on_broken_invariant();
-    let mut b = if std::env::var("IR_CT").is_ok() { tokio::runtime::Builder::new_current_thread() } else { tokio::runtime::Builder::new_multi_thread() };
     let runtime =
-        b.enable_all().build().map_err(StartError::system("threads"))?;
+        tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(StartError::system("threads"))?;
     let code = runtime.block_on(serve(launch, ready));
     // a load that a signal has cut short does not hold up the end of the process
     runtime.shutdown_background();
