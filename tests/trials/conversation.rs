@@ -176,17 +176,22 @@ impl Conversation {
     /// A call of the client protocol, its request in protobuf's text format.
     pub fn call(&mut self, who: &str, method: &str, request: &str, raw: Option<&RawBytes<'_>>) -> String {
         let (descriptor, body) = encode(method, request, raw);
+        self.call_bytes(who, &descriptor, &body)
+    }
+
+    /// A call with any bytes for its request.
+    pub fn call_bytes(&mut self, who: &str, method: &MethodDescriptor, body: &[u8]) -> String {
         let (user, options) = options(who);
         let port = self.port;
         let client = self.clients.entry(user.to_owned()).or_insert_with(|| connect(port, user)).clone();
-        let answer = match client.exchange(options, method, &body) {
+        let answer = match client.exchange(options, method.name(), body) {
             Ok(answer) => answer,
             Err(broken) => {
                 self.clients.remove(user);
                 return format!("? {}", self.tidy_text(&broken));
             }
         };
-        let decoded = answer.map(|body| decode(descriptor.output(), &body));
+        let decoded = answer.map(|body| decode(method.output(), &body));
         self.show(decoded)
     }
 
@@ -369,9 +374,13 @@ fn options(who: &str) -> (&str, CallOptions) {
     (user, CallOptions { call_id: Some(1_000_000 + number(call)), retry: number(retry), ..Default::default() })
 }
 
+/// All methods of the client protocol.
+pub fn methods() -> Vec<MethodDescriptor> {
+    SCHEMA.get_service_by_name("hadoop.hdfs.ClientNamenodeProtocol").expect("in the schema").methods().collect()
+}
+
 fn method(name: &str) -> MethodDescriptor {
-    let service = SCHEMA.get_service_by_name("hadoop.hdfs.ClientNamenodeProtocol").expect("in the schema");
-    service.methods().find(|m| m.name() == name).unwrap_or_else(|| panic!("no method {name}"))
+    methods().into_iter().find(|m| m.name() == name).unwrap_or_else(|| panic!("no method {name}"))
 }
 
 fn encode(name: &str, request: &str, raw: Option<&RawBytes<'_>>) -> (MethodDescriptor, Vec<u8>) {

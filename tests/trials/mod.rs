@@ -15,6 +15,7 @@ mod disk;
 mod fixture;
 mod leases;
 mod listing;
+mod malformed;
 mod paths;
 mod rename;
 mod web;
