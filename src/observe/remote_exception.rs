@@ -164,6 +164,7 @@ fn class_and_text(refusal: &Refusal) -> (&'static str, String) {
         Refusal::ListingStartNotFound(text) => (class::LISTING_START_NOT_FOUND, text.to_string()),
         Refusal::Snapshot(text) => (class::SNAPSHOT, text.to_string()),
         Refusal::Acl(text) => (class::ACL, text.to_string()),
+        Refusal::XattrNotFound(text) => (class::XATTR_NOT_FOUND, text.to_string()),
         Refusal::NoTarget(text) => (class::IO, text.to_string()),
         Refusal::UnknownBlock(block) => (class::IO, format!("blk_{} does not exist.", block.0)),
         Refusal::UnregisteredNode(text) => (class::UNREGISTERED_NODE, text.to_string()),
@@ -276,6 +277,7 @@ pub mod class {
     pub const ROLLING_UPGRADE: &str = "org.apache.hadoop.hdfs.protocol.RollingUpgradeException";
     pub const SNAPSHOT: &str = "org.apache.hadoop.hdfs.protocol.SnapshotException";
     pub const SPACE_QUOTA: &str = "org.apache.hadoop.hdfs.protocol.DSQuotaExceededException";
+    pub const XATTR_NOT_FOUND: &str = "org.apache.hadoop.hdfs.protocol.XAttrNotFoundException";
     pub const UNREGISTERED_NODE: &str = "org.apache.hadoop.hdfs.protocol.UnregisteredNodeException";
     pub const UNRESOLVED_PATH: &str = "org.apache.hadoop.hdfs.protocol.UnresolvedPathException";
     pub const INCORRECT_VERSION: &str = "org.apache.hadoop.hdfs.server.common.IncorrectVersionException";

@@ -16,6 +16,11 @@ pub fn invalid_path(what: &str) -> Refusal {
     Refusal::InvalidPath(format!("Invalid path name {what}").into())
 }
 
+/// The refusal of a path that does not begin at the root.
+pub(crate) fn not_absolute(path: &[u8]) -> Refusal {
+    Refusal::Assertion(format!("Absolute path required, but got '{}'", text(path)).into())
+}
+
 impl<'a> View<'a> {
     /// Whether the caller is a superuser.
     pub fn is_superuser(&self) -> bool {
@@ -50,7 +55,7 @@ impl<'a> View<'a> {
             return Err(invalid_path(&format!("Invalid file name: {}", text(path))));
         }
         if path.first() != Some(&b'/') {
-            return Err(Refusal::Assertion(format!("Absolute path required, but got '{}'", text(path)).into()));
+            return Err(not_absolute(path));
         }
         let resolved = self.state.tree.resolve(&self.state.store, path)?;
         if permissions && resolved.raw && !walk.reads() {

@@ -95,6 +95,8 @@ pub enum Refusal {
     Snapshot(Arc<str>),
     /// ACL rules.
     Acl(Arc<str>),
+    /// An extended attribute that is not there (`XAttrNotFoundException`).
+    XattrNotFound(Arc<str>),
     /// Nobody has enough storage of the wanted kinds, or no DataNode qualifies.
     NoTarget(Arc<str>),
     /// A block or replica that the server does not know or that has another stamp.

@@ -19,6 +19,8 @@ pub(super) struct Chooser<'a> {
     random: SmallRng,
     now: MonotonicMs,
     excluded: HashSet<NodeNumber>,
+    /// What was excluded at the end of a first attempt that fell short.
+    excluded_at_first: Option<HashSet<NodeNumber>>,
     /// Existing replicas first, then what was chosen.
     results: Vec<Target>,
     existing: usize,
@@ -49,6 +51,7 @@ impl<'a> Chooser<'a> {
             random: blocks.random(),
             now,
             excluded,
+            excluded_at_first: None,
             existing: results.len(),
             results,
             max_per_rack,
@@ -61,8 +64,9 @@ impl<'a> Chooser<'a> {
     pub(super) fn chosen(&self) -> &[Target] {
         &self.results[self.existing..]
     }
+    /// Nodes excluded or tried in vain; with fallbacks, those of the first attempt, as Hadoop counts them in its refusals.
     pub(super) fn into_excluded(self) -> HashSet<NodeNumber> {
-        self.excluded
+        self.excluded_at_first.unwrap_or(self.excluded)
     }
 
     /// A replica on this very node, if it is a good target.
@@ -108,7 +112,8 @@ impl<'a> Chooser<'a> {
                     break;
                 }
             }
-            self.excluded = first_excluded.clone();
+            let tried = std::mem::replace(&mut self.excluded, first_excluded.clone());
+            self.excluded_at_first.get_or_insert(tried);
             self.excluded.extend(self.results.iter().map(|t| t.node));
         }
     }

@@ -1,6 +1,7 @@
 //! listOpenFiles: files being written, by inode id.
 
 use crate::View;
+use crate::checks::not_absolute;
 use std::sync::Arc;
 use vocab::path::components;
 use vocab::{InodeId, Refusal};
@@ -33,6 +34,9 @@ pub struct OpenFiles {
 /// `AccessControl`.
 pub fn list_open_files(view: &View<'_>, after: InodeId, path: &[u8]) -> Result<OpenFiles, Refusal> {
     view.check_superuser()?;
+    if path.first() != Some(&b'/') {
+        return Err(not_absolute(path));
+    }
     let (tree, store) = (&view.state.tree, &view.state.store);
     let mut ids: Vec<InodeId> =
         tree.leases.iter().flat_map(|l| l.files.iter().copied()).filter(|id| *id > after).collect();

@@ -93,6 +93,20 @@ fn default_entries_are_inherited_with_the_unmasked_mode() {
 }
 
 #[test]
+fn attributes_set_last_come_first() {
+    let mut w = World::new();
+    let who = superuser();
+    w.mkdirs(&who, "/d", 0o755).unwrap();
+    for name in ["a", "b", "c", "a"] {
+        let xattr = Xattr { namespace: XattrNamespace::User, name: name.into(), value: b"v"[..].into() };
+        let set = SetXattr { path: b"/d".into(), xattr, create: true, replace: true };
+        assert_eq!(w.write(&who, &set), Ok(()));
+    }
+    let names = |v: &View<'_>| list_xattrs(v, b"/d").unwrap().iter().map(|x| x.name.to_string()).collect::<Vec<_>>();
+    w.view(&who, |v| assert_eq!(names(v), ["a", "c", "b"]));
+}
+
+#[test]
 fn extended_attributes() {
     let mut w = World::new();
     w.mkdirs(&superuser(), "/d", 0o777).unwrap();
@@ -122,7 +136,7 @@ fn extended_attributes() {
         assert_eq!(list_xattrs(v, b"/d").unwrap().len(), 1);
         assert_eq!(&*get_xattrs(v, b"/d", std::slice::from_ref(&user)).unwrap()[0].value, b"w");
         let missing = get_xattrs(v, b"/d", &[xattr(XattrNamespace::User, "none", "")]);
-        assert_eq!(missing, Err(Refusal::io("At least one of the attributes provided was not found.")));
+        assert_eq!(missing, Err(Refusal::XattrNotFound("At least one of the attributes provided was not found.".into())));
     });
     let remove = RemoveXattr { path: b"/d".into(), xattr: user };
     assert_eq!(w.write(&alice(), &remove), Ok(()));

@@ -206,13 +206,14 @@ impl AddBlock {
         if let (Some(b), Some(previous)) = (last, &self.previous) {
             state.blocks.check_commit(&state.store, b, previous)?;
         }
-        view.verify_block_quota(file, self.previous.as_ref())?;
+        let room = view.verify_block_quota(file, self.previous.as_ref());
         if let (Some(b), Some(previous)) = (last, self.previous) {
             turn.soft().commit_block(b, previous)?;
         }
         let id = turn.next_block_id();
         turn.log(Record::AllocateBlockId { id: id.0 });
         let stamp = turn.next_stamp();
+        room?; // Hadoop's log has the id and the stamp of a block that there was no room for
         let state = turn.view().state;
         let penultimate = state.store.last_block(file).map(|b| state.store.block(b).block);
         turn.log(Record::AddBlock {

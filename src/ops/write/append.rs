@@ -10,7 +10,7 @@ use state::RetryPayload;
 use std::borrow::Cow;
 use std::sync::Arc;
 use vocab::storage_policy::LAZY_PERSIST;
-use vocab::{Action, Block, BlockState, Refusal};
+use vocab::{Action, Block, BlockState, InodeId, Refusal};
 
 /// Opens a closed file for append. Answers its status and, unless a new block was asked for or the last one is full, that block.
 #[derive(Clone, Debug)]
@@ -44,9 +44,11 @@ impl Write for Append {
     fn run(&self, turn: &mut Turn<'_>, (): ()) -> Result<Appended, Refusal> {
         if let Some(RetryPayload::Append(id, block)) = turn.cached().map(|e| e.payload.clone()) {
             let view = turn.view();
-            let status = view.status_of_id(id)?;
-            let b = block.and_then(|block| view.state.store.find_block(block.id));
-            let last = b.map(|b| view.last_for_append(b, status.length));
+            let mut status = view.status_of_id(id)?;
+            let last = block.and_then(|block| view.last_as_it_was(id, block));
+            if let Some(last) = &last {
+                status.length = last.offset + last.located.block.length;
+            }
             return Ok(Appended { last, status });
         }
         let file = self.check(turn)?;
@@ -68,6 +70,7 @@ impl Write for Append {
             let mut last = view.last_for_append(b, status.length);
             if self.new_block {
                 last.located.locations.clear();
+                last.offset = u64::MAX;
             }
             last
         });
@@ -129,6 +132,22 @@ impl Append {
 }
 
 impl View<'_> {
+    /// A block that an append went on with, as it was told then: the writer may be further by now.
+    fn last_as_it_was(&self, id: InodeId, block: Block) -> Option<LocatedBlock> {
+        let store = &self.state.store;
+        let file = self.state.tree.find(store, id)?;
+        let mut offset = 0;
+        for b in store.blocks_of(file) {
+            let stored = store.block(b).block;
+            if stored.id == block.id {
+                let located = blocks::Located { block, ..self.state.blocks.locate(store, b) };
+                return Some(LocatedBlock { offset, located });
+            }
+            offset += stored.length;
+        }
+        None
+    }
+
     fn last_for_append(&self, b: record::BlockHandle, file_length: u64) -> LocatedBlock {
         let located = self.state.blocks.locate(&self.state.store, b);
         LocatedBlock { offset: file_length - located.block.length, located }

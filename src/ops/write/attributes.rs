@@ -37,7 +37,10 @@ impl Write for SetPermission {
         }
         let resolved = view.resolve(&self.path, Walk::Write)?;
         view.check_owner(&resolved)?;
-        view.inode_of(&resolved)?;
+        let inode = view.inode_of(&resolved)?;
+        if view.state.store.mode(inode) == self.mode {
+            return Ok(());
+        }
         turn.log(Record::SetPermissions { path: Cow::Owned(resolved.path()), mode: self.mode.bits() });
         Ok(())
     }
@@ -83,8 +86,10 @@ impl Write for SetOwner {
                 return Err(Refusal::AccessControl(text.into()));
             }
         }
-        view.inode_of(&resolved)?;
-        if self.user.is_none() && self.group.is_none() {
+        let store = &view.state.store;
+        let (user, group) = store.owner(view.inode_of(&resolved)?);
+        let stays = |new: &Option<Arc<str>>, old: &str| new.as_ref().is_none_or(|new| **new == *old);
+        if stays(&self.user, store.user_name(user)) && stays(&self.group, store.group_name(group)) {
             return Ok(());
         }
         turn.log(Record::SetOwner {

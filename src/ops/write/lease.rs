@@ -228,9 +228,6 @@ impl Turn<'_> {
     fn reassign_lease(&mut self, file: InodeHandle, new_holder: &str) {
         let view = self.view();
         let Some(holder) = view.state.tree.construction(file).map(|c| c.client.clone()) else { return };
-        if *holder == *new_holder {
-            return;
-        }
         let path = view.state.tree.path_of(&view.state.store, file);
         self.log(Record::ReassignLease {
             holder: holder.to_string().into(),

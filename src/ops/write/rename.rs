@@ -116,19 +116,23 @@ impl Write for Rename {
         }
         check_access(&view, &from, &to, false)?;
         let Ok(inode) = source(&from) else { return Ok(false) };
-        if from.path() == to.path() {
-            return Ok(true);
-        }
-        if check_target(&view, inode, &from, &to).is_err() || to.last().is_some() || to.parent().is_none() {
-            return Ok(false);
-        }
-        check_limits(&view, inode, &from, &to)?;
         let record = Record::RenameOld {
             src: Cow::Owned(from.path()),
             dst: Cow::Owned(to.path()),
             time: view.now.wall,
             rpc: view.caller.rpc_ids,
         };
+        if from.path() == to.path() {
+            // Changes nothing, but Hadoop's log has it too. Of a directory its replay would make a move into itself.
+            if view.state.store.kind(inode) != KindTag::Directory {
+                turn.log(record);
+            }
+            return Ok(true);
+        }
+        if check_target(&view, inode, &from, &to).is_err() || to.last().is_some() || to.parent().is_none() {
+            return Ok(false);
+        }
+        check_limits(&view, inode, &from, &to)?;
         turn.log(record);
         Ok(true)
     }

@@ -182,7 +182,7 @@ impl Write for RemoveXattr {
             ));
         }
         let rpc = view.caller.rpc_ids;
-        turn.log(Record::RemoveXattr { path: Cow::Owned(resolved.path()), xattrs: vec![found], rpc });
+        turn.log(Record::RemoveXattr { path: Cow::Owned(resolved.path()), xattrs: vec![self.xattr.clone()], rpc });
         Ok(())
     }
 }
@@ -190,7 +190,7 @@ impl Write for RemoveXattr {
 /// getXAttrs: all attributes that the caller may see, or those asked for.
 ///
 /// # Errors
-/// `FileNotFound`, access; `Io` if one asked for is not there.
+/// `FileNotFound`, access; `XattrNotFound` if one asked for is not there.
 pub fn get_xattrs(view: &View<'_>, path: &[u8], wanted: &[Xattr]) -> Result<Vec<Xattr>, Refusal> {
     check_enabled(view)?;
     let raw = is_raw(path);
@@ -210,7 +210,7 @@ pub fn get_xattrs(view: &View<'_>, path: &[u8], wanted: &[Xattr]) -> Result<Vec<
     }
     let find = |w: &Xattr| all.iter().find(|x| x.namespace == w.namespace && x.name == w.name).map(|x| (*x).clone());
     let found: Option<Vec<Xattr>> = wanted.iter().map(find).collect();
-    found.ok_or_else(|| Refusal::io("At least one of the attributes provided was not found."))
+    found.ok_or_else(|| Refusal::XattrNotFound("At least one of the attributes provided was not found.".into()))
 }
 
 /// listXAttrs: the attributes that the caller may see; names count, values are for the caller to drop.

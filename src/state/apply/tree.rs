@@ -45,6 +45,10 @@ impl State {
                 self.remember(cx, *rpc, RetryPayload::Answer(true));
                 self.applied(inode)
             }
+            (Record::RenameOld { rpc, .. }, Plan::Inode(inode)) => {
+                self.remember(cx, *rpc, RetryPayload::Answer(true));
+                self.applied(inode)
+            }
             (Record::Rename { time, rpc, .. }, Plan::Rename { inode, parent, name, replaces }) => {
                 let removed = replaces.map_or(0, |old| self.remove(cx, old));
                 self.move_inode(inode, parent, &name, *time);

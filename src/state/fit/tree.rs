@@ -52,8 +52,10 @@ impl State {
             target.extend_from_slice(name(src));
         }
         let to = self.walk(&target)?;
-        if to.last().is_some() {
-            return Err(Unfit::NoOp(Rule::RenameOldTargetExists));
+        match to.last() {
+            Some(target) if target == inode => return Ok(Plan::Inode(inode)), // onto itself
+            Some(_) => return Err(Unfit::NoOp(Rule::RenameOldTargetExists)),
+            None => {}
         }
         let parent = to.parent().filter(|p| self.store.kind(*p) == KindTag::Directory);
         let Some(parent) = parent else { return Err(Unfit::NoOp(Rule::RenameOldTargetParentMissing)) };

@@ -21,9 +21,10 @@ fn rules_3_to_5_old_renames() {
     w.file("/g", &[]);
     w.expect_no_op(&rename_old("/nope", "/x"), Rule::RenameOldSourceMissing);
     w.expect_no_op(&rename_old("/f", "/g"), Rule::RenameOldTargetExists);
-    w.expect_no_op(&rename_old("/f", "/f"), Rule::RenameOldTargetExists);
     w.expect_no_op(&rename_old("/f", "/d"), Rule::RenameOldTargetExists);
     w.expect_no_op(&rename_old("/f", "/no/x"), Rule::RenameOldTargetParentMissing);
+    w.apply(&rename_old("/f", "/f")); // onto itself: done, and remembered as that
+    assert!(w.find("/f").is_some());
     w.apply(&rename_old("/g", "/d"));
     assert!(w.find("/d/g").is_some() && w.find("/g").is_none());
 }

@@ -168,7 +168,6 @@ fn each_rule_has_a_log_that_it_is_the_reason_for() {
         ("delete-root", Rule::DeleteRoot),
         ("rename-old-missing", Rule::RenameOldSourceMissing),
         ("rename-old-dst-exists", Rule::RenameOldTargetExists),
-        ("rename-old-same", Rule::RenameOldTargetExists),
         ("rename-old-dst-parent-missing", Rule::RenameOldTargetParentMissing),
         ("setrep-missing", Rule::SetReplicationMissing),
         ("setrep-dir", Rule::SetReplicationDirectory),

@@ -18,10 +18,15 @@ use vocab::InodeId;
 
 /// A response whose field 1 is a located block.
 pub(super) fn located(request: &Request<'_>, block: &LocatedBlock) -> Answer {
+    located_in(request, &request.shared.identity.block_pool, block)
+}
+
+/// The same for a block that the caller named: it gets back the pool it said.
+pub(super) fn located_in(request: &Request<'_>, pool: &str, block: &LocatedBlock) -> Answer {
     let mut out = BytesMut::with_capacity(1_024);
     let (shared, name) = (request.shared, request.operation.row().method);
     shared.engine.view(name, request.caller, |v| {
-        nested(&mut out, 1, |out| put_block(out, &v.state.blocks, &shared.identity.block_pool, block));
+        nested(&mut out, 1, |out| put_block(out, &v.state.blocks, pool, block));
     });
     Ok(out.freeze())
 }

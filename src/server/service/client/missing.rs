@@ -1,6 +1,6 @@
 //! Methods that Hadoop has and this server has not: refused as in Hadoop where the role or safe mode refuses them, else as unsupported.
 
-use super::super::{Answer, unsupported};
+use super::super::{Answer, superuser, unsupported};
 use super::Request;
 use hadoop_proto::wire::{Cursor, Value};
 use ops::Operation;
@@ -9,6 +9,9 @@ pub(super) fn answer(request: &Request<'_>) -> Answer {
     if let Some((what, named)) = words(request.operation) {
         let name = if named { first_text(request.body) } else { String::new() };
         request.read(|view| view.check_safe_mode(|| format!("{what}{name}")))?;
+    }
+    if request.operation == Operation::MetaSave {
+        superuser(request.shared, request.caller, "metaSave")?;
     }
     Err(unsupported(request.operation.row().method))
 }

@@ -4,7 +4,7 @@ use super::super::convert::located::put_block;
 use super::super::convert::status::put_status;
 use super::super::convert::{datanode as convert, nested};
 use super::super::{Answer, EMPTY, decode};
-use super::blocks::located;
+use super::blocks::located_in;
 use super::{Request, boolean};
 use bytes::BytesMut;
 use hadoop_proto::hdfs::{
@@ -43,7 +43,7 @@ pub(super) async fn update_block_for_pipeline(request: &Request<'_>) -> Answer {
     let asked: UpdateBlockForPipelineRequestProto = decode(request.body.clone())?;
     let block = convert::extended_from_wire(&asked.block);
     let block = request.write(UpdateBlockForPipeline { block, client: asked.client_name.into() }).await?;
-    located(request, &block)
+    located_in(request, &asked.block.pool_id, &block)
 }
 
 pub(super) async fn update_pipeline(request: &Request<'_>) -> Answer {
@@ -79,7 +79,7 @@ pub(super) fn additional_datanode(request: &Request<'_>) -> Answer {
         };
         operation.run(v)
     })?;
-    located(request, &block)
+    located_in(request, &asked.blk.pool_id, &block)
 }
 
 pub(super) async fn truncate(request: &Request<'_>) -> Answer {
