@@ -1,84 +1,52 @@
-//! Storage policies: which media the replicas of a block go to (Hadoop's `BlockStoragePolicySuite`).
+//! Storage policies at work: which media the replicas of a block go to. The policies themselves are words of `vocab`.
 
 use smallvec::SmallVec;
 use vocab::StorageKind;
-use vocab::StorageKind::{Archive, Disk, Nvdimm, Provided, RamDisk, Ssd};
+use vocab::StorageKind::RamDisk;
+use vocab::storage_policy;
+
+pub use vocab::storage_policy::{HOT, StoragePolicy};
 
 /// A list of media.
 pub type Kinds = SmallVec<[StorageKind; 4]>;
 
-/// A storage policy.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct StoragePolicy {
-    /// Number, as in inodes and edit records.
-    pub id: u8,
-    /// Name.
-    pub name: &'static str,
-    /// Media of the replicas; the last one repeats.
-    pub kinds: &'static [StorageKind],
-    /// What stands in for missing media when a block is created.
-    pub creation_fallbacks: &'static [StorageKind],
-    /// What stands in when a replica is made later.
-    pub replication_fallbacks: &'static [StorageKind],
-    /// Whether new files inherit it from their creator's choice only (cannot be set on a file later).
-    pub copy_on_create: bool,
-}
-
-/// Number of the default policy.
-pub const HOT: u8 = 7;
-
-/// The built-in policies, by number.
-pub const POLICIES: [StoragePolicy; 8] = [
-    policy(1, "PROVIDED", &[Provided, Disk], &[Provided, Disk], &[Provided, Disk], false),
-    policy(2, "COLD", &[Archive], &[], &[], false),
-    policy(5, "WARM", &[Disk, Archive], &[Disk, Archive], &[Disk, Archive], false),
-    policy(7, "HOT", &[Disk], &[], &[Archive], false),
-    policy(10, "ONE_SSD", &[Ssd, Disk], &[Ssd, Disk], &[Ssd, Disk], false),
-    policy(12, "ALL_SSD", &[Ssd], &[Disk], &[Disk], false),
-    policy(14, "ALL_NVDIMM", &[Nvdimm], &[Disk], &[Disk], false),
-    policy(15, "LAZY_PERSIST", &[RamDisk, Disk], &[Disk], &[Disk], true),
-];
-
-const fn policy(
-    id: u8,
-    name: &'static str,
-    kinds: &'static [StorageKind],
-    creation_fallbacks: &'static [StorageKind],
-    replication_fallbacks: &'static [StorageKind],
-    copy_on_create: bool,
-) -> StoragePolicy {
-    StoragePolicy { id, name, kinds, creation_fallbacks, replication_fallbacks, copy_on_create }
-}
-
 /// The policy of a number; 0 (nothing set) and numbers without a policy are HOT.
 pub fn by_id(id: u8) -> &'static StoragePolicy {
-    POLICIES.iter().find(|p| p.id == id).unwrap_or(&POLICIES[3])
+    storage_policy::by_id(id).unwrap_or_else(|| storage_policy::by_id(HOT).expect("HOT is built in"))
 }
 
-/// The policy of a name, whatever the case.
-pub fn by_name(name: &str) -> Option<&'static StoragePolicy> {
-    POLICIES.iter().find(|p| p.name.eq_ignore_ascii_case(name))
-}
-
-impl StoragePolicy {
+/// Choices of media by a policy.
+pub trait ChooseKinds {
     /// Media for all of `replication` replicas: the list, its last entry repeated. Memory is passed over: how much of it is used is not
     /// known here, so that the DataNode decides about it.
-    pub fn choose(&self, replication: u16) -> Kinds {
+    fn choose(&self, replication: u16) -> Kinds;
+    /// Media of replicas beyond what the policy wants, when `present` are there.
+    fn excess(&self, replication: u16, present: &[StorageKind]) -> Kinds;
+    /// Media for the replicas still missing when `chosen` are there, with fallbacks for `unavailable` ones; those without a fallback are
+    /// left out. A replica on a medium the policy does not want counts for a missing one that would fall back to that medium.
+    fn choose_available(
+        &self,
+        replication: u16,
+        chosen: &[StorageKind],
+        unavailable: &[StorageKind],
+        new_block: bool,
+    ) -> Kinds;
+}
+
+impl ChooseKinds for StoragePolicy {
+    fn choose(&self, replication: u16) -> Kinds {
         let lasting = self.kinds.iter().copied().filter(|k| *k != RamDisk);
         let last = lasting.clone().next_back();
         lasting.chain(last.into_iter().cycle()).take(replication as usize).collect()
     }
 
-    /// Media of replicas beyond what the policy wants, when `present` are there.
-    pub fn excess(&self, replication: u16, present: &[StorageKind]) -> Kinds {
+    fn excess(&self, replication: u16, present: &[StorageKind]) -> Kinds {
         let mut over = Kinds::from_slice(present);
         take_away(&mut over, &self.choose(replication));
         over
     }
 
-    /// Media for the replicas still missing when `chosen` are there, with fallbacks for `unavailable` ones; those without a fallback are
-    /// left out. A replica on a medium the policy does not want counts for a missing one that would fall back to that medium.
-    pub fn choose_available(
+    fn choose_available(
         &self,
         replication: u16,
         chosen: &[StorageKind],
@@ -107,6 +75,8 @@ fn take_away(list: &mut Kinds, others: &[StorageKind]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use vocab::StorageKind::{Archive, Disk, Ssd};
+    use vocab::storage_policy::by_name;
 
     #[test]
     fn lists_repeat_their_last_medium() {

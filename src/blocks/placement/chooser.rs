@@ -1,8 +1,9 @@
 //! One choice of targets.
 
 use super::{Target, TargetRequest};
+use crate::policies::{ChooseKinds, StoragePolicy};
 use crate::topology::Scope;
-use crate::{Blocks, NodeNumber, policies::StoragePolicy};
+use crate::{Blocks, NodeNumber};
 use hashbrown::HashSet;
 use rand::rngs::SmallRng;
 use std::sync::Arc;

@@ -3,6 +3,7 @@
 use super::Level;
 use crate::counting::Standing;
 use crate::placement::{Target, choose_excess};
+use crate::policies::ChooseKinds;
 use crate::{Blocks, NodeNumber};
 use record::{BlockHandle, InodeHandle, KindTag, ReplicaFlags, Store};
 use vocab::BlockState;

@@ -211,7 +211,7 @@ impl Blocks {
     /// that old data may be finalized.
     pub fn end_report(&mut self, who: &Registration, context: Option<&ReportContext>) -> bool {
         let Ok(Some(node)) = self.identify(who) else { return false };
-        if context.is_some_and(|c| c.rpc + 1 >= c.total_rpcs) {
+        if context.is_some_and(|c| c.rpc.saturating_add(1) >= c.total_rpcs) {
             self.leases.give_back(node);
         }
         let node = self.registry.node(node).expect("identified");
