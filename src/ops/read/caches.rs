@@ -32,3 +32,29 @@ pub fn list_cache_directives(filter: &DirectiveFilter) -> Result<(), Refusal> {
         _ => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The order of the checks is that of the Java name node.
+    #[test]
+    fn a_filter_is_refused_by_its_path_first() {
+        let text = |filter: DirectiveFilter| match list_cache_directives(&filter) {
+            Err(Refusal::InvalidRequest(text) | Refusal::IllegalArgument(text)) => text.to_string(),
+            other => format!("{other:?}"),
+        };
+        let filter = DirectiveFilter { id: Some(7), path: Some(b"a".to_vec()), by_replication: true };
+        assert_eq!(text(filter.clone()), "Invalid path 'a'.");
+        let filter = DirectiveFilter { path: Some(b"/a".to_vec()), ..filter };
+        assert_eq!(text(filter.clone()), "Filtering by replication is unsupported.");
+        let filter = DirectiveFilter { by_replication: false, ..filter };
+        assert_eq!(text(filter.clone()), "Did not find requested id 7");
+        let filter = DirectiveFilter { id: None, ..filter };
+        assert_eq!(text(filter.clone()), "Ok(())");
+        assert_eq!(
+            text(DirectiveFilter { path: Some(vec![]), ..filter }),
+            "Can not create a Path from an empty string"
+        );
+    }
+}

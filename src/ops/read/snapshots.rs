@@ -57,3 +57,20 @@ fn is_root(view: &View<'_>, resolved: &Resolved<'_>, no_directory: fn(&str) -> R
     }
     Ok(inode == view.state.tree.root())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::{World, superuser};
+
+    #[test]
+    fn a_file_above_a_snapshot_root_is_no_access_refusal() {
+        let mut w = World::new();
+        let caller = superuser();
+        w.create("/f");
+        let listing = w.view(&caller, |v| get_snapshot_listing(v, b"/f/x"));
+        assert!(matches!(listing, Err(Refusal::ParentNotDirectory(_))), "{listing:?}");
+        let diff = w.view(&caller, |v| get_snapshot_diff(v, b"/f/x", "a", "b"));
+        assert!(matches!(diff, Err(Refusal::AccessControl(_))), "{diff:?}");
+    }
+}
