@@ -151,3 +151,8 @@ fn recorded_answers() {
 fn recorded_answers_of_features() {
     play("features");
 }
+
+#[test]
+fn recorded_answers_to_data_nodes() {
+    play("datanodes");
+}

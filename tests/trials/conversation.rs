@@ -12,7 +12,7 @@ use regex::{Captures, Regex};
 use rpc::client::{CallOptions, ClientSettings};
 
 use super::client::{Answer, CLIENT_PROTOCOL, Client, Refusal};
-use super::datanode::DataNode;
+use super::datanode::{DATANODE_PROTOCOL, DataNode};
 
 static SCHEMA: LazyLock<DescriptorPool> =
     LazyLock::new(|| DescriptorPool::decode(hadoop_proto::FILE_DESCRIPTOR_SET).expect("the schema's descriptors"));
@@ -160,6 +160,7 @@ impl Conversation {
         loop {
             let answer = match who.strip_prefix("dn") {
                 Some(_) => self.datanode_step(who, method, &request),
+                None if who == "node" => self.node_call(method, &request),
                 None => self.call(who, method, &request, None),
             };
             let waiting = answer == "result: false" || (method == "heartbeat" && !answer.contains("cmds"));
@@ -171,6 +172,25 @@ impl Conversation {
             }
             std::thread::sleep(Duration::from_millis(100));
         }
+    }
+
+    /// A call of the DataNode protocol, its request in protobuf's text format; what follows ` ## ` is `OLD => NEW`, to be
+    /// changed in it.
+    fn node_call(&mut self, method: &str, request: &str) -> String {
+        let service =
+            SCHEMA.get_service_by_name("hadoop.hdfs.datanode.DatanodeProtocolService").expect("in the schema");
+        let descriptor = service.methods().find(|m| m.name() == method).unwrap_or_else(|| panic!("no method {method}"));
+        let (request, change) = request.split_once(" ## ").unwrap_or((request, ""));
+        let (old, new) = change.split_once(" => ").unwrap_or((" ", " "));
+        let request = request.replace(old, new);
+        let message = DynamicMessage::parse_text_format(descriptor.input(), &request);
+        let message = message.unwrap_or_else(|e| panic!("{method} {request}: {e}"));
+        let body = prost::Message::encode_to_vec(&message);
+        let port = self.port;
+        let client =
+            self.clients.entry("node".to_owned()).or_insert_with(|| Client::speak(port, DATANODE_PROTOCOL, "hdfs"));
+        let answer = client.raw(CallOptions::default(), method, &body).map(|body| decode(descriptor.output(), &body));
+        self.show(answer)
     }
 
     /// A call of the client protocol, its request in protobuf's text format.
@@ -253,7 +273,12 @@ impl Conversation {
     pub fn expand(&self, request: &str) -> String {
         static NAME: LazyLock<Regex> =
             LazyLock::new(|| Regex::new(r"\$(\w+\.(?:file|block|stamp))").expect("a pattern"));
+        static NODE: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\$REG(\d+)").expect("a pattern"));
         let text = request.replace("$POOL", &self.pool);
+        let text = NODE.replace_all(&text, |found: &Captures<'_>| {
+            let node = DataNode::new(self.port, found[1].parse().expect("digits"));
+            transcode("hadoop.hdfs.datanode.DatanodeRegistrationProto", &node.registration).to_text_format()
+        });
         NAME.replace_all(&text, |found: &Captures<'_>| self.names.number(&found[1]).to_string()).into_owned()
     }
 
