@@ -61,7 +61,7 @@ fn act(data: &Path, datanodes: u16) -> Result<u8, StartError> {
         return Err(StartError::Unsupported(reason));
     }
     let mut children = Vec::new();
-    let code = node::run(Launch { source, configuration, settings, user }, async |serving| {
+    let code = node::run(Launch { source, configuration, settings, user, upgrade: None }, async |serving| {
         for number in 1..=datanodes {
             children.push(start_datanode(&layout, number, &serving)?);
         }

@@ -1,16 +1,22 @@
 //! `ironroot namenode`: what `hdfs namenode` does with the same words.
 
-use super::question::Answer;
+use super::question::{Answer, confirm};
 use super::startup::{self, StartupOption, USAGE};
-use crate::config::settings::{OfflineSettings, Settings};
+use crate::config::settings::{Identity, OfflineSettings, Settings};
 use crate::config::{Configuration, Environment, Source, default_directory, not_honoured, take_generic_options};
-use crate::node::{self, Launch, StartError, logging};
+use crate::node::{self, Launch, StartError, Upgrade, logging};
+use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Generic options, for `-h`.
 const GENERIC: &str = "\nGeneric options, before all others:\n-conf <file>\tone more configuration file\n\
 -D <key=value>\tone configuration key\n-fs <uri>\tthe default file system\n";
+
+/// What Hadoop says before it asks about a rollback.
+const ROLLBACK_NOTICE: &str = "\"rollBack\" will remove the current state of the file system,\nreturning you to the state prior to initiating your recent.\n\
+upgrade. This action is permanent and cannot be undone. If you\nare performing a rollback in an HA environment, you should be\n\
+certain that no NameNode process is running on any host.";
 
 /// Runs to the end of the NameNode, or of what the option asks for; the exit code is Hadoop's.
 pub fn run(words: &[String]) -> ExitCode {
@@ -65,12 +71,32 @@ fn act(words: &[String], user: &str, directory: Option<PathBuf>) -> Result<u8, S
     };
     match option {
         StartupOption::Regular => {
-            let settings = Settings::read(&configuration, identity)?;
-            log_notices(&configuration, &settings.warnings);
-            if let Some(reason) = settings.unsupported() {
-                return Err(StartError::Unsupported(reason));
+            let settings = online(&configuration, identity)?;
+            let user = user.to_owned();
+            node::run(Launch { source, configuration, settings, user, upgrade: None }, async |_| Ok(()))
+        }
+        StartupOption::Upgrade { upgrade: Upgrade { rename_reserved: true, .. }, .. } => {
+            let text = "The option -renameReserved is not supported yet. Nothing was changed.";
+            Err(StartError::Unsupported(text.to_owned()))
+        }
+        StartupOption::Upgrade { upgrade, serve: true } => {
+            let settings = online(&configuration, identity)?;
+            let (user, upgrade) = (user.to_owned(), Some(upgrade));
+            node::run(Launch { source, configuration, settings, user, upgrade }, async |_| Ok(()))
+        }
+        StartupOption::Upgrade { upgrade, serve: false } => {
+            node::upgrade_only(&online(&configuration, identity)?, &upgrade)?;
+            Ok(0)
+        }
+        StartupOption::Rollback => {
+            eprint!("{ROLLBACK_NOTICE}");
+            let asked = confirm("Roll back file system state?", &mut io::stdin().lock(), &mut io::stderr());
+            if !asked.map_err(StartError::system("standard input"))? {
+                eprintln!("Rollback aborted.");
+                return Ok(1);
             }
-            node::run(Launch { source, configuration, settings, user: user.to_owned() }, async |_| Ok(()))
+            node::roll_back(&offline(&configuration)?)?;
+            Ok(0)
         }
         StartupOption::Format(format) => {
             let settings = offline(&configuration)?;
@@ -93,6 +119,15 @@ fn act(words: &[String], user: &str, directory: Option<PathBuf>) -> Result<u8, S
         StartupOption::Unsupported(name) => {
             Err(StartError::Unsupported(format!("The start option {name} is not supported yet. Nothing was changed.")))
         }
+    }
+}
+
+fn online(configuration: &Configuration, identity: Identity) -> Result<Settings, StartError> {
+    let settings = Settings::read(configuration, identity)?;
+    log_notices(configuration, &settings.warnings);
+    match settings.unsupported() {
+        Some(reason) => Err(StartError::Unsupported(reason)),
+        None => Ok(settings),
     }
 }
 

@@ -1,5 +1,7 @@
 //! The start options of `hdfs namenode`.
 
+use crate::node::Upgrade;
+
 /// What `namenode` was asked to do.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum StartupOption {
@@ -11,6 +13,15 @@ pub enum StartupOption {
     GenerateClusterId,
     /// Print the layout versions on disk and of the software.
     MetadataVersion,
+    /// Upgrade the directories to the present layout, and then serve, or only that.
+    Upgrade {
+        /// How.
+        upgrade: Upgrade,
+        /// Serve afterwards.
+        serve: bool,
+    },
+    /// Bring back the directories from before an upgrade.
+    Rollback,
     /// An option that Hadoop knows and this version does not do; the name as given.
     Unsupported(String),
 }
@@ -46,12 +57,9 @@ pub const USAGE: &str = "Usage: hdfs namenode [-backup] | \n\t[-checkpoint] | \n
 [-bootstrapStandby [-force] [-nonInteractive] [-skipSharedEditsCheck] ] | \n\t[-recover [ -force] ] | \n\t[-metadataVersion ]\n";
 
 /// Options that are known but not done here yet.
-const UNSUPPORTED: [&str; 10] = [
+const UNSUPPORTED: [&str; 7] = [
     "-backup",
     "-checkpoint",
-    "-upgrade",
-    "-upgradeOnly",
-    "-rollback",
     "-rollingUpgrade",
     "-importCheckpoint",
     "-initializeSharedEdits",
@@ -81,6 +89,11 @@ impl StartupOption {
                 StartupOption::GenerateClusterId
             } else if is("-metadataVersion") {
                 StartupOption::MetadataVersion
+            } else if is("-upgrade") || is("-upgradeOnly") {
+                let upgrade = upgrade(after)?;
+                return Ok(StartupOption::Upgrade { upgrade, serve: is("-upgrade") });
+            } else if is("-rollback") {
+                StartupOption::Rollback
             } else if let Some(name) = UNSUPPORTED.iter().find(|name| is(name)) {
                 rest = arguments_of(name, after)?;
                 StartupOption::Unsupported((*name).to_owned())
@@ -92,24 +105,28 @@ impl StartupOption {
     }
 }
 
+/// The arguments of `-upgrade`, which takes all words behind it.
+fn upgrade(words: &[String]) -> Result<Upgrade, UsageError> {
+    let mut upgrade = Upgrade::default();
+    let mut rest = words.iter();
+    while let Some(word) = rest.next() {
+        if word.eq_ignore_ascii_case("-clusterid") {
+            let id = rest.next();
+            let missing = || UsageError::because("Must specify a valid cluster ID after the -clusterid flag");
+            upgrade.cluster_id = Some(id.ok_or_else(missing)?.clone());
+        } else if word.eq_ignore_ascii_case("-renameReserved") {
+            upgrade.rename_reserved = true;
+            rest.next();
+        } else {
+            return Err(UsageError::because(format!("Unknown upgrade flag: {word}")));
+        }
+    }
+    Ok(upgrade)
+}
+
 /// Checks the arguments of an option that is only refused: a mistake in them comes before the refusal. Gives the words behind them.
 fn arguments_of<'a>(option: &str, words: &'a [String]) -> Result<&'a [String], UsageError> {
     match option {
-        "-upgrade" | "-upgradeOnly" => {
-            let mut rest = words.iter();
-            while let Some(word) = rest.next() {
-                if word.eq_ignore_ascii_case("-clusterid") {
-                    rest.next().ok_or_else(|| {
-                        UsageError::because("Must specify a valid cluster ID after the -clusterid flag")
-                    })?;
-                } else if !word.eq_ignore_ascii_case("-renameReserved") {
-                    return Err(UsageError::because(format!("Unknown upgrade flag: {word}")));
-                } else {
-                    rest.next();
-                }
-            }
-            Ok(&[])
-        }
         "-rollingUpgrade" => match words.split_first() {
             Some((kind, rest)) if ["rollback", "started"].iter().any(|k| kind.eq_ignore_ascii_case(k)) => Ok(rest),
             Some((kind, _)) => {
@@ -174,7 +191,12 @@ mod tests {
         assert_eq!(parse("-genclusterid"), Ok(StartupOption::GenerateClusterId));
         assert_eq!(parse("-genclusterid -bogus"), usage(""));
         assert_eq!(parse("-metadataVersion foo"), usage(""));
-        assert_eq!(parse("-upgrade"), Ok(StartupOption::Unsupported("-upgrade".into())));
+        let upgrade = |upgrade, serve| Ok(StartupOption::Upgrade { upgrade, serve });
+        assert_eq!(parse("-upgrade"), upgrade(Upgrade::default(), true));
+        let named = Upgrade { cluster_id: Some("c".into()), rename_reserved: true };
+        assert_eq!(parse("-upgradeonly -renameReserved .snapshot=.x -clusterId c"), upgrade(named, false));
+        assert_eq!(parse("-upgrade -clusterid"), usage(NO_ID));
+        assert_eq!(parse("-rollback"), Ok(StartupOption::Rollback));
         assert_eq!(parse("-upgrade foo"), usage("Unknown upgrade flag: foo"));
         assert_eq!(parse("-rollingUpgrade"), usage("Must specify a rolling upgrade startup option <rollback|started>"));
         assert_eq!(parse("-rollingupgrade started"), Ok(StartupOption::Unsupported("-rollingUpgrade".into())));

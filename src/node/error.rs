@@ -3,6 +3,7 @@
 use crate::config::ConfigError;
 use std::io;
 use storage::StorageError;
+use storage::replay::ReplayError;
 
 /// The reason, worded as the log of a Hadoop NameNode has it where that has one.
 #[derive(Debug, thiserror::Error)]
@@ -54,6 +55,17 @@ pub enum StartError {
         /// Why not.
         error: io::Error,
     },
+}
+
+impl From<ReplayError<String>> for StartError {
+    fn from(error: ReplayError<String>) -> StartError {
+        match error {
+            ReplayError::Storage(error) => error.into(),
+            ReplayError::Apply { txid, offset, path, error } => StartError::Edits(format!(
+                "Encountered exception on operation at transaction {txid}, offset {offset} of {path}: {error}"
+            )),
+        }
+    }
 }
 
 impl StartError {

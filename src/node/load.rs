@@ -1,21 +1,24 @@
 //! From directories to a state: lock, image, edits, and a new image where one is due. Nothing is written before image and edits are good,
 //! but for what a half-done transition or an open segment of an earlier run needs.
 
+use super::upgrade::Upgrade;
 use super::{StartError, format, places};
 use crate::config::settings::Settings;
 use edit::Record;
 use observe::progress::{Phase, StartupProgress};
 use os::Os;
+use os::disk::Disk;
 use state::{Effect, Effects, Fit, Mode, RootAttributes, State};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use storage::journal::local;
-use storage::replay::{self, ReplayError};
+use storage::replay;
 use storage::select::{self, Inspection};
 use storage::{Directories, StorageInfo, image, purge};
+use vocab::layout::Feature;
 use vocab::time::{MonotonicMs, Now};
-use vocab::{Policy, TimeMs, Txid};
+use vocab::{LayoutVersion, Policy, TimeMs, Txid};
 
 /// A loaded file system whose directories are locked.
 pub struct Loaded {
@@ -31,6 +34,16 @@ pub struct Loaded {
     pub upgrade_finalized: bool,
     /// The newest image: its last transaction, and when it was written (milliseconds since 1970).
     pub checkpoint: (Txid, i64),
+}
+
+/// What image and edits have given.
+pub(super) struct Read {
+    pub state: State,
+    /// Last transaction of the image, and when it was written (milliseconds since 1970).
+    pub checkpoint: (Txid, i64),
+    pub last: Txid,
+    /// Records after the image.
+    pub replayed: u64,
 }
 
 /// Both clocks.
@@ -50,6 +63,8 @@ pub struct Load<'a> {
     pub os: &'a Os,
     /// Told how far it is.
     pub progress: &'a StartupProgress,
+    /// An upgrade that was asked for.
+    pub upgrade: Option<&'a Upgrade>,
 }
 
 impl Load<'_> {
@@ -61,18 +76,47 @@ impl Load<'_> {
         let disk = &*self.os.disk;
         let directories = Directories::open(&places::locations(&self.settings.directories), self.os)?;
         let info = directories.formatted_info()?.clone();
-        select::check_layout(info.layout)?;
+        match self.upgrade {
+            Some(_) => storage::upgrade::check(disk, &directories, info.layout)?,
+            None => select::check_layout(info.layout)?,
+        }
         let inspection = select::inspect(disk, &directories)?;
         for (folder, reason) in &inspection.unusable {
             tracing::warn!("Unable to inspect storage directory {}: {reason}", folder.display());
         }
-        let (image, mut state, image_ms) = self.load_image(&inspection)?;
-        let from = image.next();
-        let (last, replayed) = self.load_edits(&directories, &inspection, &mut state, from)?;
+        let read = if info.layout.supports(Feature::TxidBasedLayout) {
+            self.read(&directories, &inspection, info.layout)?
+        } else {
+            self.read_pretransactional(&directories, info.layout)?
+        };
+        let Read { state, checkpoint, last, replayed } = read;
         let upgrade_finalized = inspection.upgrade_finalized;
-        let mut loaded = Loaded { directories, info, state, last, upgrade_finalized, checkpoint: (image, image_ms) };
-        self.save_if_due(&mut loaded, inspection.save_wanted, replayed)?;
+        let mut loaded = Loaded { directories, info, state, last, upgrade_finalized, checkpoint };
+        match self.upgrade {
+            Some(upgrade) => self.upgrade(&mut loaded, upgrade)?,
+            None => self.save_if_due(&mut loaded, inspection.save_wanted, replayed)?,
+        }
         Ok(loaded)
+    }
+
+    /// Reads the newest image and what comes after it.
+    fn read(
+        &self,
+        directories: &Directories,
+        inspection: &Inspection,
+        layout: LayoutVersion,
+    ) -> Result<Read, StartError> {
+        let (image, mut state, image_ms) = self.load_image(inspection)?;
+        let (last, replayed) = self.load_edits(directories, inspection, &mut state, image.next(), layout)?;
+        Ok(Read { state, checkpoint: (image, image_ms), last, replayed })
+    }
+
+    /// An empty state.
+    pub(super) fn fresh(&self) -> State {
+        let mut state = State::new(RootAttributes { user: "", group: "", mode: vocab::Mode::new(0o755) });
+        state.blocks = blocks::Blocks::new(self.blocks.clone(), self.os.random.u64());
+        state.set_clock(now(self.os));
+        state
     }
 
     fn load_image(&self, inspection: &Inspection) -> Result<(Txid, State, i64), StartError> {
@@ -85,13 +129,7 @@ impl Load<'_> {
         let file = newest.copies[0].display().to_string();
         self.progress.begin(Phase::LoadingImage, Some((file, bytes)));
         let begun = self.os.clock.monotonic_ms();
-        let fresh = || {
-            let mut state = State::new(RootAttributes { user: "", group: "", mode: vocab::Mode::new(0o755) });
-            state.blocks = blocks::Blocks::new(self.blocks.clone(), self.os.random.u64());
-            state.set_clock(now(self.os));
-            state
-        };
-        let (loaded, path) = image::load_copies(disk, &newest, fresh).map_err(|errors| {
+        let (loaded, path) = image::load_copies(disk, &newest, || self.fresh()).map_err(|errors| {
             let mut text = String::new();
             for error in &errors {
                 // writing to a string cannot fail
@@ -107,14 +145,7 @@ impl Load<'_> {
             newest.txid,
             path.display()
         );
-        let modified = disk.metadata(&path).ok().flatten().and_then(|found| {
-            found
-                .modified
-                .duration_since(std::time::UNIX_EPOCH)
-                .ok()
-                .and_then(|age| i64::try_from(age.as_millis()).ok())
-        });
-        Ok((newest.txid, loaded.state, modified.unwrap_or(0)))
+        Ok((newest.txid, loaded.state, modified_ms(disk, &path)))
     }
 
     /// Replays what comes after the image; the last transaction, and how many there were.
@@ -124,6 +155,7 @@ impl Load<'_> {
         inspection: &Inspection,
         state: &mut State,
         from: Txid,
+        layout: LayoutVersion,
     ) -> Result<(Txid, u64), StartError> {
         let disk = &*self.os.disk;
         let max = self.settings.edit_log.max_record_bytes as usize;
@@ -149,13 +181,8 @@ impl Load<'_> {
             step.set_total(progress.last.0.saturating_sub(from.0.saturating_sub(1)));
             step.set_count(progress.records);
         };
-        let mut apply = |_, record: Record<'_>| apply(state, &record, self.policy);
-        let last = replay::replay(disk, &segments, from, max, &mut told, &mut apply).map_err(|error| match error {
-            ReplayError::Storage(error) => error.into(),
-            ReplayError::Apply { txid, offset, path, error } => StartError::Edits(format!(
-                "Encountered exception on operation at transaction {txid}, offset {offset} of {path}: {error}"
-            )),
-        })?;
+        let mut apply = |_, record: Record<'_>| apply(state, record, layout, self.policy);
+        let last = replay::replay(disk, &segments, from, max, &mut told, &mut apply)?;
         self.progress.end(Phase::LoadingEdits);
         let milliseconds = self.os.clock.monotonic_ms() - begun;
         tracing::info!("Loaded {replayed} edits of {} segments up to txid {last} in {milliseconds} ms", segments.len());
@@ -177,7 +204,7 @@ impl Load<'_> {
         Ok(())
     }
 
-    fn save(&self, loaded: &mut Loaded) -> Result<(), StartError> {
+    pub(super) fn save(&self, loaded: &mut Loaded) -> Result<(), StartError> {
         let (os, mode) = (self.os, u32::from(self.settings.directories.permission));
         loaded.directories.clear_unformatted(os, mode)?;
         let context = format::context(&loaded.info, loaded.last);
@@ -217,12 +244,27 @@ impl Load<'_> {
     }
 }
 
-/// Fits and applies one record of the log.
-fn apply(state: &mut State, record: &Record<'_>, policy: &Policy) -> Result<(), String> {
-    match state.fit(record, policy) {
+/// When a file was written, in milliseconds since 1970; 0 if that is not known.
+pub(super) fn modified_ms(disk: &dyn Disk, path: &Path) -> i64 {
+    let modified = disk.metadata(path).ok().flatten().map(|found| found.modified);
+    let age = modified.and_then(|modified| modified.duration_since(std::time::UNIX_EPOCH).ok());
+    age.and_then(|age| i64::try_from(age.as_millis()).ok()).unwrap_or(0)
+}
+
+/// Fits and applies one record of a log of the given layout.
+pub(super) fn apply(
+    state: &mut State,
+    mut record: Record<'_>,
+    layout: LayoutVersion,
+    policy: &Policy,
+) -> Result<(), String> {
+    if !layout.supports(Feature::AddInodeId) {
+        replay::give_inode_id(&mut record, state.sequences.inode);
+    }
+    match state.fit(&record, policy) {
         Fit::Fits(fitted) => {
             let mut effects = Effects::new(Mode::Restart);
-            state.apply(record, fitted, policy, Mode::Restart, &mut effects);
+            state.apply(&record, fitted, policy, Mode::Restart, &mut effects);
             if effects.items.contains(&Effect::Reclaim) {
                 while state.reclaim(u64::MAX) {}
             }

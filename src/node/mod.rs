@@ -20,11 +20,13 @@ mod resources;
 mod run;
 mod signals;
 mod ticks;
+mod upgrade;
 
 pub use error::StartError;
 pub use format::{Consent, format, metadata_version, new_cluster_id};
 pub use host::{host_address, host_name};
 pub use run::{Launch, Serving, run};
+pub use upgrade::{Upgrade, roll_back, upgrade_only};
 
 use crate::config::settings::Settings;
 use storage::purge::Retention;

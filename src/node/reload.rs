@@ -8,13 +8,18 @@ use security::proxy::ProxyRules;
 use std::net::ToSocketAddrs;
 use std::path::PathBuf;
 
-/// What is read again.
-pub struct Files(pub Source);
+/// What is read again, and the storage directories.
+pub struct Files {
+    /// The configuration.
+    pub source: Source,
+    /// Storage directories, which stay locked as long as this process serves.
+    pub roots: Vec<PathBuf>,
+}
 
 impl Files {
     fn settings(&self) -> Result<Settings, String> {
         let read = || {
-            let (configuration, identity) = self.0.read()?;
+            let (configuration, identity) = self.source.read()?;
             Settings::read(&configuration, identity)
         };
         read().map_err(|error| error.to_string())
@@ -28,6 +33,18 @@ impl server::service::Reload for Files {
 
     fn hosts(&self) -> Result<Hosts, String> {
         hosts(&self.settings()?.datanode_hosts)
+    }
+
+    fn finalize_upgrade(&self) -> Result<(), String> {
+        let os = os::Os::real();
+        for root in &self.roots {
+            match storage::upgrade::finalize(&*os.disk, root) {
+                Ok(true) => tracing::info!("Finalize upgrade for {} is complete.", root.display()),
+                Ok(false) => tracing::info!("Finalize upgrade for {} is not required.", root.display()),
+                Err(error) => return Err(error.to_string()),
+            }
+        }
+        Ok(())
     }
 }
 

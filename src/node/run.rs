@@ -2,6 +2,7 @@
 
 use super::load::{self, Load, Loaded};
 use super::signals::Signals;
+use super::upgrade::Upgrade;
 use super::{HADOOP_REVISION, HADOOP_VERSION, StartError, bar, convert, journals, ports, reload, retention, ticks};
 use crate::config::settings::Settings;
 use crate::config::{Configuration, Source};
@@ -32,6 +33,8 @@ pub struct Launch {
     pub settings: Settings,
     /// The user this process runs as.
     pub user: String,
+    /// Upgrade the directories before anything else.
+    pub upgrade: Option<Upgrade>,
 }
 
 /// What is known of a NameNode once it serves.
@@ -100,7 +103,7 @@ struct Running {
 
 impl Running {
     async fn start(launch: Launch) -> Result<Running, StartError> {
-        let Launch { source, configuration, settings, user } = launch;
+        let Launch { source, configuration, settings, user, upgrade } = launch;
         let (os, settings) = (Os::real(), Arc::new(settings));
         let started_ms = os.clock.wall_ms();
         let progress = Arc::new(StartupProgress::default());
@@ -112,7 +115,7 @@ impl Running {
         // a port that is taken is known before the load; clients find the ports closed until it is over
         drop(ports::bind_rpc(&settings)?);
         let policy = convert::policy(&settings);
-        let loaded = load_and_open(&settings, &policy, &os, &progress).await?;
+        let loaded = load_and_open(&settings, &policy, &os, &progress, upgrade).await?;
         let Opened { engine, directories, info, upgrade_finalized, checkpoint } =
             assemble(loaded, &settings, policy, &os, &user);
         let rpc = match ports::bind_rpc(&settings) {
@@ -122,7 +125,9 @@ impl Running {
                 return Err(error);
             }
         };
-        let shared = Arc::new(shared(&engine, &settings, (&info, upgrade_finalized), checkpoint, source));
+        let roots = directories.list.iter().map(|directory| directory.location.root.clone()).collect();
+        let files = reload::Files { source, roots };
+        let shared = Arc::new(shared(&engine, &settings, (&info, upgrade_finalized), checkpoint, files));
         let beans = NameNodeBeans {
             shared: shared.clone(),
             host_and_port: settings.addresses.rpc.address.to_string(),
@@ -167,12 +172,20 @@ async fn load_and_open(
     policy: &Policy,
     os: &Os,
     progress: &Arc<StartupProgress>,
+    upgrade: Option<Upgrade>,
 ) -> Result<(Loaded, storage::journal::Journal), StartError> {
     let (settings, policy, os, progress) = (settings.clone(), policy.clone(), os.clone(), progress.clone());
     let bar = bar::show(progress.clone());
     let load = move || {
         let blocks = convert::blocks(&settings);
-        let load = Load { settings: &settings, policy: &policy, blocks: &blocks, os: &os, progress: &progress };
+        let load = Load {
+            settings: &settings,
+            policy: &policy,
+            blocks: &blocks,
+            os: &os,
+            progress: &progress,
+            upgrade: upgrade.as_ref(),
+        };
         let loaded = load.run()?;
         let journal = journals::open(&loaded, &settings, &os)?;
         Ok((loaded, journal))
@@ -232,7 +245,7 @@ fn shared(
     settings: &Settings,
     (info, upgrade_finalized): (&StorageInfo, bool),
     checkpoint: Checkpoint,
-    source: Source,
+    files: reload::Files,
 ) -> Shared {
     let groups = Groups::new(convert::groups(settings));
     Shared {
@@ -249,12 +262,12 @@ fn shared(
             block_pool: info.block_pool_id.as_str().into(),
             software_version: HADOOP_VERSION.into(),
             revision: HADOOP_REVISION.into(),
-            upgrade_finalized,
+            upgrade_finalized: Arc::new(upgrade_finalized.into()),
             high_availability: settings.identity.high_availability,
             state_context: settings.rpc.state_context,
             reconfigurable: Vec::new(),
         },
-        reload: Box::new(reload::Files(source)),
+        reload: Arc::new(files),
         checkpoint,
     }
 }

@@ -52,11 +52,11 @@ pub enum State {
     RecoverCheckpoint,
 }
 
-const CURRENT: &str = "current";
-const PREVIOUS: &str = "previous";
-const PREVIOUS_TMP: &str = "previous.tmp";
-const REMOVED_TMP: &str = "removed.tmp";
-const FINALIZED_TMP: &str = "finalized.tmp";
+pub(crate) const CURRENT: &str = "current";
+pub(crate) const PREVIOUS: &str = "previous";
+pub(crate) const PREVIOUS_TMP: &str = "previous.tmp";
+pub(crate) const REMOVED_TMP: &str = "removed.tmp";
+pub(crate) const FINALIZED_TMP: &str = "finalized.tmp";
 const LAST_CHECKPOINT_TMP: &str = "lastcheckpoint.tmp";
 const PREVIOUS_CHECKPOINT: &str = "previous.checkpoint";
 

@@ -50,6 +50,22 @@ pub enum StorageError {
         "File system image contains an old layout version {0}.\nAn upgrade to version -67 is required.\nPlease restart NameNode with the \"-rollingUpgrade started\" option if a rolling upgrade is already started; or restart NameNode with the \"-upgrade\" option to start a new upgrade."
     )]
     OldLayout(i32),
+    /// A layout that no upgrade reaches from.
+    #[error(
+        "*********** Upgrade is not supported from this  older version {0} of storage to the current version. Please upgrade to Hadoop-0.18 or a later version and then upgrade to current version. Old layout version is {0} and latest layout version this software version can upgrade from is -16. ************"
+    )]
+    TooOldToUpgrade(i32),
+    /// The state from before an upgrade is of another layout than this software's.
+    #[error(
+        "Cannot rollback to storage version {0} using this version of the NameNode, which uses storage version -67. Please use the previous version of HDFS to perform the rollback."
+    )]
+    RollbackLayout(i32),
+    /// Directories of before transaction ids, whose files cannot be used (Hadoop's `FSImagePreTransactionalStorageInspector`).
+    #[error("{0}")]
+    Pretransactional(String),
+    /// No directory keeps a state from before an upgrade.
+    #[error("Cannot rollback. None of the storage directories contain previous fs state.")]
+    NothingToRollBack,
     /// A property of VERSION is no number.
     #[error("For input string: \"{value}\"\n{key} in {}", path.display())]
     Number {

@@ -11,10 +11,12 @@ pub mod format;
 pub mod image;
 pub mod journal;
 pub mod names;
+pub mod pretransactional;
 pub mod purge;
 pub mod replay;
 pub mod seen;
 pub mod select;
+pub mod upgrade;
 pub mod version;
 
 pub use dirs::{Directories, Location, Roles};

@@ -5,7 +5,7 @@ use crate::journal::local::{Segment, SegmentCopy};
 use crate::journal::reader::{ReadError, SegmentReader};
 use edit::Record;
 use os::disk::Disk;
-use vocab::Txid;
+use vocab::{InodeId, Txid};
 
 /// How far a replay is, for bars and rates.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -39,6 +39,16 @@ pub enum ReplayError<E> {
         /// What the callback said.
         error: E,
     },
+}
+
+/// Gives a record that creates an inode the id after `last`: layouts before -42 have none in their records, and ids follow the order of the log.
+pub fn give_inode_id(record: &mut Record<'_>, last: InodeId) {
+    let id = match record {
+        Record::Add(add) => &mut add.inode_id,
+        Record::Mkdir { inode_id, .. } | Record::Symlink { inode_id, .. } => inode_id,
+        _ => return,
+    };
+    *id = InodeId(last.0 + 1);
 }
 
 /// Reads the segments from transaction `from` on and hands every record to `apply`, which must not keep it. Where a copy of a segment cannot be

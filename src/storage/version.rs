@@ -99,6 +99,17 @@ pub fn read(disk: &dyn Disk, root: &Path, current: &Path) -> Result<StorageInfo,
     Ok(StorageInfo { layout, namespace_id, cluster_id, ctime, block_pool_id })
 }
 
+/// One property of VERSION under `current`, a folder of `root`.
+///
+/// # Errors
+/// The disk's.
+pub fn property(disk: &dyn Disk, root: &Path, current: &Path, key: &str) -> Result<Option<String>, StorageError> {
+    let path = current.join(names::VERSION);
+    let bytes = disk.read(&path).map_err(StorageError::io(&path))?;
+    let properties = Properties { list: parse(&String::from_utf8_lossy(&bytes)), root, path: &path };
+    Ok(properties.get(key).map(str::to_owned))
+}
+
 /// Checks that the identity of another directory is the same.
 ///
 /// Quirk: storage_identity_check: a different cTime is accepted, and an empty cluster id agrees with every other, as in Hadoop.

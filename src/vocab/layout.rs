@@ -12,8 +12,42 @@ impl LayoutVersion {
     pub const MINIMUM_COMPATIBLE: LayoutVersion = LayoutVersion(-61);
 
     /// Whether files of this layout have the given feature.
+    ///
+    /// Quirk: layouts_of_old_release_lines: releases 0.20.2xx, 0.22, 0.23, 1.2 and 1.3 took layout versions beyond those of features that they
+    /// do not have.
     pub const fn supports(self, feature: Feature) -> bool {
-        self.0 <= feature as i32
+        let (before, added) = self.lineage();
+        if before <= feature as i32 {
+            return true;
+        }
+        let mut i = 0;
+        while i < added.len() {
+            if added[i] as i32 == feature as i32 {
+                return true;
+            }
+            i += 1;
+        }
+        false
+    }
+    /// The layout whose features all are in this one, and the features that are besides.
+    const fn lineage(self) -> (i32, &'static [Feature]) {
+        match self.0 {
+            -31 | -32 => (-19, &[Feature::DelegationToken]),
+            -33 => (-27, &[]),
+            -34 => (-30, &[]),
+            -41 => (-19, &[Feature::DelegationToken, Feature::Concat]),
+            -44 => (
+                -19,
+                &[
+                    Feature::DelegationToken,
+                    Feature::Concat,
+                    Feature::FsimageNameOptimization,
+                    Feature::AddInodeId,
+                    Feature::Snapshot,
+                ],
+            ),
+            other => (other, &[]),
+        }
     }
     /// Whether this layout is newer than `other`.
     pub const fn newer_than(self, other: LayoutVersion) -> bool {
@@ -69,4 +103,22 @@ pub enum Feature {
     ExpandedStringTable = -65,
     SnapshotModificationTime = -66,
     NvdimmSupport = -67,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn layouts_of_old_release_lines() {
+        let has = |layout: i32, feature| LayoutVersion(layout).supports(feature);
+        assert!(has(-32, Feature::StickyBit) && has(-32, Feature::DelegationToken));
+        assert!(!has(-32, Feature::Concat) && !has(-32, Feature::EditsChecksum));
+        assert!(has(-33, Feature::FsimageChecksum) && !has(-33, Feature::EditsChecksum));
+        assert!(has(-34, Feature::FsimageNameOptimization) && !has(-34, Feature::Federation));
+        assert!(has(-41, Feature::Concat) && !has(-41, Feature::TxidBasedLayout));
+        assert!(has(-44, Feature::AddInodeId) && !has(-44, Feature::StoredTxids));
+        assert!(has(-45, Feature::OptimizeSnapshotInodes) && has(-54, Feature::ExtendedAcl));
+        assert!(!has(-62, Feature::QuotaByStorageType) && has(-67, Feature::QuotaByStorageType));
+    }
 }

@@ -143,7 +143,7 @@ impl NameNodeBeans {
             ("Version", self.version.as_str().into()),
             ("BlockPoolId", (&*identity.block_pool).into()),
             ("ClusterId", (&*identity.storage.cluster_id).into()),
-            ("UpgradeFinalized", true.into()),
+            ("UpgradeFinalized", identity.upgrade_finalized().into()),
             ("HighestPriorityLowRedundancyReplicatedBlocks", stats.highest_priority.into()),
             ("HighestPriorityLowRedundancyECBlocks", 0.into()),
             ("ProvidedCapacity", 0.into()),

@@ -187,7 +187,7 @@ fn full_reports(
         state.blocks.end_report(&registration, context.as_ref()) && state.sequences.rolling_upgrade_start.is_none()
     });
     // nothing stale is left: data of before an upgrade may go
-    let finalized = identity.upgrade_finalized;
+    let finalized = identity.upgrade_finalized();
     Ok((fresh.answer && finalized && engine.gate().state() == HaState::Active)
         .then(|| convert::finalize_command(&identity.block_pool)))
 }

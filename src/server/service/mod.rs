@@ -30,7 +30,7 @@ use rpc::{Call, Reply};
 use security::Users;
 use security::proxy::ProxyRules;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use table::{Handler, Method, PortKind};
 use topology::Topology;
 use vocab::{Caller, Refusal};
@@ -47,7 +47,7 @@ pub struct Identity {
     /// Source revision, as in `versionRequest`.
     pub revision: Arc<str>,
     /// Whether no directory keeps the state from before an upgrade.
-    pub upgrade_finalized: bool,
+    pub upgrade_finalized: Arc<AtomicBool>,
     /// Whether there are other name nodes of this name service.
     pub high_availability: bool,
     /// Whether replies carry the last transaction (`dfs.namenode.state.context.enabled`).
@@ -56,7 +56,14 @@ pub struct Identity {
     pub reconfigurable: Vec<String>,
 }
 
-/// What only the assembly can do: read files again.
+impl Identity {
+    /// Whether no directory keeps the state from before an upgrade.
+    pub fn upgrade_finalized(&self) -> bool {
+        self.upgrade_finalized.load(Ordering::Acquire)
+    }
+}
+
+/// What only the assembly can do: read files again, and delete what an upgrade has kept.
 pub trait Reload: Send + Sync {
     /// Proxy rules of the configuration as it is now.
     ///
@@ -68,6 +75,11 @@ pub trait Reload: Send + Sync {
     /// # Errors
     /// A list that cannot be read.
     fn hosts(&self) -> Result<blocks::Hosts, String>;
+    /// Deletes the state from before an upgrade in all storage directories.
+    ///
+    /// # Errors
+    /// The disk's.
+    fn finalize_upgrade(&self) -> Result<(), String>;
 }
 
 /// What all ports share.
@@ -81,7 +93,7 @@ pub struct Shared {
     /// Who we are.
     pub identity: Identity,
     /// Reads files again.
-    pub reload: Box<dyn Reload>,
+    pub reload: Arc<dyn Reload>,
     /// The checkpoint that was loaded.
     pub checkpoint: Checkpoint,
 }

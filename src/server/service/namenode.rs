@@ -40,7 +40,7 @@ pub(super) async fn serve(shared: &Shared, method: Namenode, caller: &Caller) ->
         }
         Namenode::IsUpgradeFinalized => {
             superuser(shared, caller, "isUpgradeFinalized")?;
-            message(&IsUpgradeFinalizedResponseProto { is_upgrade_finalized: shared.identity.upgrade_finalized })
+            message(&IsUpgradeFinalizedResponseProto { is_upgrade_finalized: shared.identity.upgrade_finalized() })
         }
         Namenode::IsRollingUpgrade => {
             superuser(shared, caller, "isRollingUpgrade")?;

@@ -3,7 +3,7 @@
 use super::digest::Digest;
 use super::features::{acl_entries, is_storage_policy, kind_quotas, xattrs};
 use super::inode::{Attributes, DirectoryRecord, FileRecord, InodeRecord, RecordKind};
-use super::policies;
+use super::{legacy, policies};
 use super::strings::{Kind, StringTables};
 use super::summary::{ImageError, Section, SectionName, Summary};
 use hadoop_proto::wire::{Cursor, Value, WireError};
@@ -49,6 +49,9 @@ pub fn load(file: &[u8], expected: Digest, state: State) -> Result<Loaded, Image
     if found != expected {
         let text = format!("is corrupt with MD5 checksum of {} but expecting {}", found.hex(), expected.hex());
         return Err(ImageError::Digest(text));
+    }
+    if legacy::is_legacy(file) {
+        return legacy::load(file, state);
     }
     let summary = Summary::parse(file)?;
     let newer = summary.layout.newer_than(LayoutVersion::CURRENT);

@@ -9,6 +9,7 @@ mod digest;
 mod features;
 mod file;
 mod inode;
+pub mod legacy;
 mod load;
 mod policies;
 mod save;

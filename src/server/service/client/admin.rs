@@ -132,7 +132,7 @@ pub(super) fn refresh_nodes(request: &Request<'_>) -> Answer {
 
 pub(super) fn upgrade_status(request: &Request<'_>) -> Answer {
     request.read(|_| Ok(()))?;
-    message(&UpgradeStatusResponseProto { upgrade_finalized: request.shared.identity.upgrade_finalized })
+    message(&UpgradeStatusResponseProto { upgrade_finalized: request.shared.identity.upgrade_finalized() })
 }
 
 /// Tells whether a rolling upgrade runs. To begin or to end one is not done here.

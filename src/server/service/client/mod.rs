@@ -80,7 +80,6 @@ pub(super) fn at_once(request: &Request<'_>) -> Option<Answer> {
         Operation::GetErasureCodingPolicies => erasure_coding::policies(request),
         Operation::GetErasureCodingCodecs => erasure_coding::codecs(request),
         Operation::GetEcTopologyResultForPolicies => erasure_coding::topology_result(request),
-        Operation::FinalizeUpgrade => upkeep::finalize_upgrade(request),
         Operation::RestoreFailedStorage => upkeep::restore_failed_storage(request),
         Operation::SatisfyStoragePolicy => upkeep::satisfy_storage_policy(request),
         Operation::GetCurrentEditLogTxid => facts::current_txid(request),
@@ -135,6 +134,7 @@ pub(super) async fn in_time(request: &Request<'_>) -> Answer {
         Operation::RollEdits => admin::roll_edits(request).await,
         Operation::SaveNamespace => admin::save_namespace(request).await,
         Operation::ListCorruptFileBlocks => upkeep::corrupt_files(request).await,
+        Operation::FinalizeUpgrade => upkeep::finalize_upgrade(request).await,
         _ => missing::answer(request),
     }
 }

@@ -6,7 +6,10 @@ use hadoop_proto::hdfs::{
     CorruptFileBlocksProto, ListCorruptFileBlocksRequestProto, ListCorruptFileBlocksResponseProto,
     RestoreFailedStorageRequestProto, RestoreFailedStorageResponseProto,
 };
+use observe::RemoteException;
+use observe::remote_exception::class;
 use ops::read::corrupt_files::CorruptFilesWalk;
+use std::sync::atomic::Ordering;
 use vocab::Refusal;
 
 /// Missing blocks looked at under one hold of the lock.
@@ -32,11 +35,17 @@ pub(super) async fn corrupt_files(request: &Request<'_>) -> Answer {
     message(&ListCorruptFileBlocksResponseProto { corrupt: CorruptFileBlocksProto { files, cookie } })
 }
 
-/// Nothing is to be done where no upgrade waits for it; to end one is not done here.
-pub(super) fn finalize_upgrade(request: &Request<'_>) -> Answer {
+/// Gives up the way back to before an upgrade, if there is one; DataNodes are told with the answers to their next block reports.
+pub(super) async fn finalize_upgrade(request: &Request<'_>) -> Answer {
     superuser(request.shared, request.caller, "finalizeUpgrade")?;
     request.read(|_| Ok(()))?;
-    if request.shared.identity.upgrade_finalized { Ok(EMPTY) } else { Err(unsupported("finalizeUpgrade")) }
+    let reload = request.shared.reload.clone();
+    // deleting a large directory takes its time
+    let done = tokio::task::spawn_blocking(move || reload.finalize_upgrade()).await;
+    let failed = |text: String| RemoteException::application(class::IO, text);
+    done.map_err(|error| failed(error.to_string()))?.map_err(failed)?;
+    request.shared.identity.upgrade_finalized.store(true, Ordering::Release);
+    Ok(EMPTY)
 }
 
 /// Failed directories are not taken up again while the process runs, and it cannot be asked to.

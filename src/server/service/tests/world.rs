@@ -49,6 +49,9 @@ impl Reload for Nothing {
     fn hosts(&self) -> Result<Hosts, String> {
         Ok(Hosts::default())
     }
+    fn finalize_upgrade(&self) -> Result<(), String> {
+        Ok(())
+    }
 }
 
 pub struct World {
@@ -120,12 +123,12 @@ pub fn start(kind: PortKind) -> World {
             block_pool: POOL.into(),
             software_version: "3.5.0".into(),
             revision: "r".into(),
-            upgrade_finalized: true,
+            upgrade_finalized: Arc::new(true.into()),
             high_availability: false,
             state_context: false,
             reconfigurable: vec![],
         },
-        reload: Box::new(Nothing),
+        reload: Arc::new(Nothing),
         checkpoint: Checkpoint::default(),
     });
     let listener = Listener::bind("test", &["127.0.0.1:0".parse().unwrap()], 16).unwrap();
