@@ -17,7 +17,7 @@ use std::time::Instant;
 use vocab::{Block, BlockId, GenerationStamp, InodeId, Mode, Refusal, TimeMs};
 
 /// Calls in all: `IRONROOT_FUZZ_CALLS`, or a hundred thousand where changes are judged (`CI=true`) and fewer at a desk.
-fn calls() -> usize {
+pub fn calls() -> usize {
     let judged = std::env::var("CI").as_deref() == Ok("true");
     let wanted = std::env::var("IRONROOT_FUZZ_CALLS").ok().and_then(|text| text.parse().ok());
     wanted.unwrap_or(if judged { 100_000 } else { 20_000 })

@@ -3,13 +3,25 @@
 use super::world::{World, empty};
 use record::{InodeKind, KindTag};
 use state::State;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use storage::image::{self, SaveContext};
 use vocab::{LayoutVersion, Txid};
 
 /// Nothing is wrong inside a state.
 pub fn sound(state: &State, what: &str) {
     assert_eq!(state.tree.check(&state.store), Vec::<String>::new(), "{what}");
+    let mut owners = HashMap::new();
+    let mut open = vec![state.tree.root()];
+    while let Some(inode) = open.pop() {
+        for b in state.store.blocks_of(inode) {
+            let (block, owner) = (state.store.block(b).block, state.store.inode_id(inode));
+            let other = owners.insert(block.id, owner);
+            assert_eq!(other, None, "{what}: {block:?} is in file {owner} too");
+        }
+        if state.store.kind(inode) == KindTag::Directory {
+            open.extend(state.tree.children(&state.store, inode));
+        }
+    }
     assert_eq!(state.blocks.check(&state.store), Vec::<String>::new(), "{what}");
 }
 
@@ -71,7 +83,7 @@ impl World {
         equal(
             &self.state,
             &self.journal.replayed,
-            &format!("{what}: live and replayed, after {:#?}", self.journal.tail),
+            &format!("{what}: live and replayed, after {:#?}", self.journal.tail()),
         );
     }
 

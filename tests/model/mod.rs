@@ -9,4 +9,5 @@ mod fuzz;
 mod generate;
 mod laws;
 mod twin;
+mod wide;
 mod world;

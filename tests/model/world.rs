@@ -13,6 +13,7 @@ use ops::status::FileStatus;
 use ops::{Log, Settings, Turn, View, Write};
 use record::KindTag;
 use state::{Effects, Fit, Mode, RootAttributes, State};
+use std::collections::VecDeque;
 use vocab::time::{MonotonicMs, Now};
 use vocab::{
     AuthenticationMethod, Block, Caller, LayoutVersion, Policy, Refusal, ReplicaState, StorageKind, TimeMs, Txid,
@@ -27,8 +28,8 @@ pub struct Journal {
     last: Txid,
     pub replayed: State,
     policy: Policy,
-    /// What the newest records were, for messages.
-    pub tail: Vec<String>,
+    /// Where the newest records begin.
+    newest: VecDeque<usize>,
 }
 
 impl Log for Journal {
@@ -36,9 +37,9 @@ impl Log for Journal {
         self.last = self.last.next();
         let start = self.bytes.len();
         edit::encode(record, self.last, LayoutVersion::CURRENT, &mut self.bytes).expect("encodes");
-        self.tail.push(format!("{record:?}"));
-        if self.tail.len() > 8 {
-            self.tail.remove(0);
+        self.newest.push_back(start);
+        if self.newest.len() > 8 {
+            self.newest.pop_front();
         }
         apply_bytes(&mut self.replayed, &self.bytes[start..], &self.policy, Some(record));
         self.last
@@ -81,8 +82,6 @@ pub struct World {
     pub now: Now,
     /// What all DataNodes hold.
     held: Vec<Block>,
-    /// Subtrees that wait to be freed are freed after every call.
-    pub reclaims: bool,
 }
 
 /// DataNodes.
@@ -92,20 +91,22 @@ fn own() -> StorageInfo {
     StorageInfo { layout_version: -67, namespace_id: 7, cluster_id: "CID-x".into(), c_time: 0 }
 }
 
-fn registration(n: u32) -> Registration {
-    Registration {
-        id: DatanodeId {
-            ip: format!("10.0.0.{n}").into(),
-            host: format!("dn{n}").into(),
-            uuid: format!("uuid-{n}").into(),
-            transfer_port: 9866,
-            info_port: 9864,
-            info_secure_port: 0,
-            ipc_port: 9867,
-        },
-        software_version: "3.5.0".into(),
-        storage: StorageInfo { layout_version: -57, ..own() },
+/// DataNode `n`.
+pub fn datanode(n: u32) -> DatanodeId {
+    DatanodeId {
+        ip: format!("10.0.0.{n}").into(),
+        host: format!("dn{n}").into(),
+        uuid: format!("uuid-{n}").into(),
+        transfer_port: 9866,
+        info_port: 9864,
+        info_secure_port: 0,
+        ipc_port: 9867,
     }
+}
+
+fn registration(n: u32) -> Registration {
+    let storage = StorageInfo { layout_version: -57, ..own() };
+    Registration { id: datanode(n), software_version: "3.5.0".into(), storage }
 }
 
 fn volume(n: u32) -> VolumeId {
@@ -133,18 +134,10 @@ impl World {
             last: Txid(0),
             replayed: empty(),
             policy: Policy::default(),
-            tail: Vec::new(),
+            newest: VecDeque::new(),
         };
         let settings = Settings { owner: OWNER.into(), block_size_min: 1_000, ..Settings::default() };
-        let mut world = World {
-            state: empty(),
-            journal,
-            settings,
-            policy: Policy::default(),
-            now,
-            held: Vec::new(),
-            reclaims: true,
-        };
+        let mut world = World { state: empty(), journal, settings, policy: Policy::default(), now, held: Vec::new() };
         world.begin();
         world
     }
@@ -186,13 +179,18 @@ impl World {
 
     /// Runs an operation as the engine does: prepare under a view, run in a turn.
     pub fn write<W: Write>(&mut self, who: &Who, op: &W) -> Result<W::Reply, Refusal> {
+        let prepared = self.view(&caller(who), |view| op.prepare(view))?;
+        self.turn(who, |turn| op.run(turn, prepared))
+    }
+
+    /// Something under the write hold.
+    pub fn turn<R>(&mut self, who: &Who, f: impl FnOnce(&mut Turn<'_>) -> R) -> R {
         let who = caller(who);
-        let prepared = self.view(&who, |view| op.prepare(view))?;
         let mut effects = Effects::new(Mode::Live);
         let World { state, journal, settings, policy, now, .. } = self;
         let mut turn = Turn::new(state, journal, settings, policy, *now, &who, &mut effects);
-        let answer = op.run(&mut turn, prepared);
-        while self.reclaims && self.state.reclaim(1_000) {}
+        let answer = f(&mut turn);
+        while self.state.reclaim(1_000) {}
         answer
     }
 
@@ -254,6 +252,11 @@ impl Journal {
             seen(count, &state);
         }
         state
+    }
+    /// What the newest records were, for messages.
+    pub fn tail(&self) -> Vec<String> {
+        let decode = |at: &usize| edit::decode(&self.bytes[*at..], LayoutVersion::CURRENT, RECORD_MAX);
+        self.newest.iter().map(|at| format!("{:?}", decode(at))).collect()
     }
     /// Number of records.
     pub fn records(&self) -> u64 {

@@ -165,8 +165,6 @@ impl Observer for Watch {
 pub struct Node {
     pub engine: Arc<Engine>,
     pub watch: Arc<Watch>,
-    /// Last transaction that was loaded.
-    pub loaded: Txid,
     _directories: Directories,
 }
 
@@ -212,6 +210,6 @@ impl Node {
         let settings = ops::Settings { owner: OWNER.into(), block_size_min: 1, ..ops::Settings::default() };
         let clock = os.clock.clone();
         let engine = Engine::new(state, journal, settings, Policy::default(), clock, HaState::Active, checkpoints);
-        Ok(Node { engine: Arc::new(engine), watch, loaded: last, _directories: directories })
+        Ok(Node { engine: Arc::new(engine), watch, _directories: directories })
     }
 }

@@ -412,6 +412,7 @@ async fn ask(asked: &Call, client: &str, before: &Writer, engine: &Engine) -> Re
                 file: InodeId(id),
                 client,
                 previous,
+                previous_pool: None,
                 excluded: vec![],
                 favored: vec![],
                 no_local_write: false,
@@ -428,7 +429,7 @@ async fn ask(asked: &Call, client: &str, before: &Writer, engine: &Engine) -> Re
         }
         Call::Complete(path) => {
             let (id, last) = before.file(path);
-            let op = Complete { path: path.as_str().into(), file: InodeId(id), client, last };
+            let op = Complete { path: path.as_str().into(), file: InodeId(id), client, last, last_pool: None };
             call(engine, &op, fenced).await.map(plain)
         }
         Call::Delete(path) => {

@@ -4,6 +4,7 @@ use super::Context;
 use crate::{Applied, Mode, RetryPayload, State};
 use edit::record::AddClose;
 use record::{Features, Inode, InodeHandle, InodeKind};
+use vocab::erasure_coding::REPLICATION;
 use vocab::{Block, BlockState, Mode as Permissions, RpcIds, TimeMs};
 
 impl State {
@@ -20,7 +21,10 @@ impl State {
             removed = self.remove(cx, old);
         }
         let kind = InodeKind::File {
-            replication: add.replication.clamp(cx.policy.replication_min, cx.policy.replication_max),
+            replication: match add.erasure_coding_policy {
+                REPLICATION => add.replication.clamp(cx.policy.replication_min, cx.policy.replication_max),
+                _ => 1,
+            },
             block_size: add.block_size,
             storage_policy: add.storage_policy,
             erasure_coding_policy: add.erasure_coding_policy,
@@ -181,11 +185,11 @@ impl State {
         self.applied(file)
     }
 
-    /// Takes out the blocks that lie beyond a length altogether.
+    /// Takes out the blocks that lie beyond a length altogether, empty ones at the end too (Hadoop's `collectBlocksBeyondMax`).
     fn cut_blocks(&mut self, file: InodeHandle, new_length: u64) {
         while let Some(b) = self.store.last_block(file) {
             let length = self.store.block(b).block.length;
-            if self.tree.file_length(&self.store, file) - length < new_length || length == 0 && new_length > 0 {
+            if self.tree.file_length(&self.store, file) - length < new_length {
                 break;
             }
             self.drop_last_block(file);
