@@ -2,7 +2,7 @@
 //! kept fresh by this test (`COMPAT_WRITE=1 cargo test --test main compat` writes it anew).
 
 use edit::frame;
-use edit::opcode::Opcode;
+use edit::Opcode;
 use hadoop_proto::services;
 use server::service::table::{Handler, PortKind};
 use state::{Effects, Fit, Mode, RootAttributes, State};
