@@ -197,6 +197,8 @@ fn contents_are_stale_until_a_report_after_a_heartbeat() {
     w.report(1, &[]);
     assert!(!w.blocks.end_report(&id, None), "no heartbeat yet");
     w.beat(1);
+    let last = ReportContext { total_rpcs: u32::MAX, rpc: u32::MAX, report_id: 0, lease_id: 0 };
+    assert!(!w.blocks.end_report(&id, Some(&last)), "any numbers");
     assert!(!w.blocks.end_report(&id, None));
     w.report(1, &[]);
     assert!(w.blocks.end_report(&id, None));

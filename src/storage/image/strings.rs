@@ -118,14 +118,12 @@ impl StringTableBuilder {
         StringTableBuilder { expanded, ..StringTableBuilder::default() }
     }
 
-    /// The serial number of a string, new if it has none; 0 for the empty string.
+    /// The serial number of a string, new if it has none. The empty string has one as any other: 0 says that there is no string,
+    /// which Java does not take for a user, nor we for the name of an attribute.
     ///
     /// # Errors
     /// [`ImageError::Content`] when a table is full (2^24 - 1 strings).
     pub fn serial(&mut self, kind: Kind, text: &Arc<str>) -> Result<u32, ImageError> {
-        if text.is_empty() {
-            return Ok(0);
-        }
         let table = if self.expanded { kind as usize } else { 0 };
         if let Some(serial) = self.serials[table].get(text) {
             return Ok(*serial);
@@ -175,11 +173,12 @@ mod tests {
         let user = b.serial(Kind::User, &alice).expect("room");
         let group = b.serial(Kind::Group, &staff).expect("room");
         assert_eq!(b.serial(Kind::User, &alice), Ok(user), "one number a string");
-        assert_eq!(b.serial(Kind::User, &"".into()), Ok(0));
+        let empty = b.serial(Kind::Xattr, &"".into()).expect("room");
         assert_eq!(user == group, expanded, "own numbers for each kind only in the expanded form");
         let read = StringTables::parse(&b.encode(), 0).expect("parses");
         assert_eq!(read.get(Kind::User, user), Ok(Some(&alice)));
         assert_eq!(read.get(Kind::Group, group), Ok(Some(&staff)));
+        assert_eq!(read.get(Kind::Xattr, empty), Ok(Some(&"".into())), "an empty name is a name");
         assert_eq!(read.get(Kind::Group, 0), Ok(None));
         assert!(read.get(Kind::User, 77).is_err());
     }
