@@ -37,9 +37,10 @@ impl State {
             Record::SetAcl { entries, .. } => tree.apply_logical_acl(store, inode, entries),
             Record::SetStoragePolicy { policy, .. } => tree.set_storage_policy(store, inode, *policy),
             Record::SetXattr { xattrs, rpc, .. } => {
-                let mut all: Vec<Xattr> = tree.xattrs(inode).to_vec();
-                all.retain(|old| !xattrs.iter().any(|new| same_name(old, new)));
-                all.extend(xattrs.iter().cloned());
+                // Quirk: attributes_set_last_come_first: images and listings keep that order
+                let mut all = xattrs.clone();
+                let stays = |old: &&Xattr| !xattrs.iter().any(|new| same_name(old, new));
+                all.extend(tree.xattrs(inode).iter().filter(stays).cloned());
                 self.set_xattrs(inode, all);
                 self.remember(cx, *rpc, RetryPayload::Done);
             }
