@@ -254,7 +254,7 @@ fn every_quirk_has_a_test_of_its_name() {
     let mut tests = BTreeSet::new();
     for (_, text) in &sources {
         for line in text.lines() {
-            if let Some(rest) = line.trim().strip_prefix("fn ") {
+            if let Some(rest) = line.trim().trim_start_matches("async ").strip_prefix("fn ") {
                 tests.insert(rest.split(['(', '<']).next().unwrap_or("").to_string());
             }
         }
