@@ -19,7 +19,7 @@ pub enum Rule {
     MkdirExists = 6,
     /// OP_SET_REPLICATION of a missing path.
     SetReplicationMissing = 7,
-    /// OP_SET_REPLICATION of a directory.
+    /// OP_SET_REPLICATION of a directory, or of an erasure coded file.
     SetReplicationDirectory = 8,
     /// OP_APPEND of a file that is open already: neither holder nor blocks change.
     AppendOpen = 9,

@@ -2,6 +2,7 @@
 
 use crate::children::Lists;
 use crate::construction::Construction;
+use crate::erasure_coding::Policies;
 use crate::quota::{self, QuotaRecord};
 use crate::{Tree, lease};
 use record::{Features, Inode, InodeHandle, InodeKind, KindTag, Store};
@@ -76,6 +77,7 @@ impl Build {
             detached: VecDeque::new(),
             inode_count: 0,
             snapshottable: 0,
+            erasure_coding: Policies::default(),
         };
         Build { tree, has_root: false }
     }
@@ -127,6 +129,14 @@ impl Build {
     /// Sets extended attributes.
     pub fn set_xattrs(&mut self, store: &mut Store, inode: InodeHandle, all: Vec<Xattr>) {
         self.tree.set_xattrs(store, inode, all);
+    }
+    /// Sets the erasure coding policies. Before any file is added.
+    pub fn set_erasure_coding(&mut self, policies: Policies) {
+        self.tree.erasure_coding = policies;
+    }
+    /// The erasure coding policies.
+    pub fn erasure_coding(&self) -> &Policies {
+        &self.tree.erasure_coding
     }
     /// Sets the target of a symlink.
     pub fn set_symlink_target(&mut self, store: &mut Store, inode: InodeHandle, target: &[u8]) {

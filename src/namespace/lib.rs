@@ -10,6 +10,7 @@ pub mod build;
 pub mod check;
 pub mod children;
 pub mod construction;
+pub mod erasure_coding;
 pub mod lease;
 pub mod quota;
 pub mod reclaim;
@@ -49,6 +50,8 @@ pub struct Tree {
     inode_count: u64,
     /// Directories that allow snapshots. They are refused for now; the count keeps every other walk free of the question.
     snapshottable: u64,
+    /// Erasure coding policies.
+    pub erasure_coding: erasure_coding::Policies,
 }
 
 /// Owner, group and mode of a root directory (image, format).
@@ -92,6 +95,7 @@ impl Tree {
             detached: VecDeque::new(),
             inode_count: 1,
             snapshottable: 0,
+            erasure_coding: erasure_coding::Policies::default(),
         };
         let quota = vocab::quota::Quota { namespace: Some(quota::ROOT_NAMESPACE), ..Default::default() };
         tree.set_quota_limits(store, root, quota);

@@ -4,6 +4,7 @@
 use crate::Tree;
 use crate::resolve::text;
 use record::{Features, InodeHandle, InodeKind, KindTag, Store};
+use vocab::erasure_coding::Stripe;
 use vocab::quota::{Quota, Usage};
 use vocab::refusal::QuotaExceeded;
 use vocab::storage_policy::{UNSPECIFIED, by_id};
@@ -67,20 +68,34 @@ pub struct FileShape {
     pub storage_policy: u8,
     /// Erasure coding policy, 0 for replication.
     pub erasure_coding_policy: u8,
+    /// Layout of the block groups of an erasure coded file.
+    pub stripe: Option<Stripe>,
 }
 
 impl FileShape {
     /// Use of the block at the end of a file.
     pub fn last(&self, block: &Block) -> Usage {
-        block_usage(
-            if self.open { self.block_size.max(block.length) } else { block.length },
-            self.replication,
-            self.storage_policy,
-        )
+        match self.stripe {
+            _ if !self.open => self.full(block),
+            Some(_) if self.fresh().space >= self.full(block).space => self.fresh(),
+            Some(_) => self.full(block),
+            None => block_usage(self.block_size.max(block.length), self.replication, self.storage_policy),
+        }
     }
     /// Use of any other block.
     pub fn full(&self, block: &Block) -> Usage {
-        block_usage(block.length, self.replication, self.storage_policy)
+        match self.stripe {
+            // kinds are not counted, as in Hadoop
+            Some(stripe) => Usage { space: stripe.space_used(block.length) as i64, ..Usage::default() },
+            None => block_usage(block.length, self.replication, self.storage_policy),
+        }
+    }
+    /// Use of a block that is about to be written.
+    pub fn fresh(&self) -> Usage {
+        match self.stripe {
+            Some(stripe) => block_usage(self.block_size, stripe.units().into(), UNSPECIFIED),
+            None => block_usage(self.block_size, self.replication, self.storage_policy),
+        }
     }
 }
 
@@ -103,6 +118,7 @@ impl Tree {
             open: inode.features.contains(Features::CONSTRUCTION),
             storage_policy: if storage_policy == UNSPECIFIED { inherited } else { storage_policy },
             erasure_coding_policy,
+            stripe: self.erasure_coding.stripe(erasure_coding_policy),
         })
     }
 

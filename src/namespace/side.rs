@@ -1,6 +1,7 @@
 //! Side tables: ACLs, extended attributes, symlink targets. The feature bit of the record and the entry here change together.
 
 use crate::Tree;
+use crate::erasure_coding::is_policy;
 use record::{Features, InodeHandle, Store};
 use std::sync::Arc;
 use vocab::acl::{AclEntry, AclScope};
@@ -43,6 +44,7 @@ impl Tree {
             self.xattrs.remove(&inode);
             store.set_features(inode, features.without(Features::XATTRS));
         } else {
+            self.erasure_coding.on_directories |= all.iter().any(is_policy);
             self.xattrs.insert(inode, Arc::from(all));
             store.set_features(inode, features.with(Features::XATTRS));
         }

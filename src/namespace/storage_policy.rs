@@ -35,12 +35,4 @@ impl Tree {
             InodeKind::Symlink | InodeKind::Reference { .. } => {}
         });
     }
-
-    /// The nearest erasure coding policy number at or above a directory is kept as an attribute by name; files carry the number.
-    pub fn file_erasure_coding_policy(&self, store: &Store, inode: InodeHandle) -> u8 {
-        match store.inode(inode).kind {
-            InodeKind::File { erasure_coding_policy, .. } => erasure_coding_policy,
-            _ => 0,
-        }
-    }
 }

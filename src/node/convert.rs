@@ -62,6 +62,8 @@ pub fn operations(settings: &Settings, owner: &str) -> ops::Settings {
         protected_directories: features.protected_directories.iter().map(|path| path.clone().into_bytes()).collect(),
         protected_subdirectories: features.protect_below,
         erasure_coding_default: features.erasure_coding_default.as_str().into(),
+        erasure_coding_cell_max: features.erasure_coding_cell_max,
+        erasure_coding_user_defined: features.erasure_coding_user_defined,
         storage_policy_satisfier: features.storage_policy_satisfier,
         symlinks: false,
     }

@@ -128,6 +128,7 @@ fn class_and_text(refusal: &Refusal) -> (&'static str, String) {
         Refusal::PathIsNotEmptyDirectory(path) => {
             (class::PATH_IS_NOT_EMPTY_DIRECTORY, format!("`{path} is non empty': Directory is not empty"))
         }
+        Refusal::NoErasureCodingPolicy(text) => (class::NO_EC_POLICY_SET, text.to_string()),
         Refusal::PathIsNotDirectory(path) => (class::PATH_IS_NOT_DIRECTORY, format!("`{path}': Is not a directory")),
         Refusal::InvalidPath(text) => (class::INVALID_PATH, text.to_string()),
         Refusal::PermissionDenied(denied) => (class::ACCESS_CONTROL, permission_denied(denied)),
@@ -255,6 +256,7 @@ pub mod class {
     pub const HADOOP_ILLEGAL_ARGUMENT: &str = "org.apache.hadoop.HadoopIllegalArgumentException";
     pub const FILE_ALREADY_EXISTS: &str = "org.apache.hadoop.fs.FileAlreadyExistsException";
     pub const PATH_IS_NOT_DIRECTORY: &str = "org.apache.hadoop.fs.PathIsNotDirectoryException";
+    pub const NO_EC_POLICY_SET: &str = "org.apache.hadoop.hdfs.protocol.NoECPolicySetException";
     pub const UNSUPPORTED_ACTION: &str = "org.apache.hadoop.hdfs.server.namenode.UnsupportedActionException";
     pub const ASSERTION: &str = "java.lang.AssertionError";
     pub const LISTING_START_NOT_FOUND: &str = "org.apache.hadoop.fs.DirectoryListingStartAfterNotFoundException";

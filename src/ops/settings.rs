@@ -88,6 +88,10 @@ pub struct Settings {
     pub protected_subdirectories: bool,
     /// `dfs.namenode.ec.system.default.policy`: enabled at every start; empty for none.
     pub erasure_coding_default: Arc<str>,
+    /// `dfs.namenode.ec.policies.max.cellsize`.
+    pub erasure_coding_cell_max: u32,
+    /// `dfs.namenode.ec.userdefined.policy.allowed`.
+    pub erasure_coding_user_defined: bool,
     /// Whether `dfs.storage.policy.satisfier.mode` asks for a satisfier.
     pub storage_policy_satisfier: bool,
     /// Whether symbolic links may be made (no key in Hadoop; off).
@@ -138,6 +142,8 @@ impl Default for Settings {
             protected_directories: Vec::new(),
             protected_subdirectories: false,
             erasure_coding_default: "RS-6-3-1024k".into(),
+            erasure_coding_cell_max: 4_194_304,
+            erasure_coding_user_defined: true,
             storage_policy_satisfier: false,
             symlinks: false,
         }

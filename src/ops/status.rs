@@ -6,6 +6,7 @@ use record::{BlockInfo, Features, InodeHandle, InodeKind, KindTag};
 use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::sync::Arc;
+use vocab::erasure_coding::ErasureCodingPolicy;
 use vocab::{BlockState, InodeId, Mode, TimeMs};
 
 /// Status of an inode. Borrows names from the state; [`FileStatus::into_owned`] cuts loose.
@@ -41,6 +42,8 @@ pub struct FileStatus<'a> {
     pub storage_policy: u8,
     /// Marks.
     pub flags: StatusFlags,
+    /// Erasure coding policy in effect.
+    pub erasure_coding: Option<Cow<'a, ErasureCodingPolicy>>,
 }
 
 /// Marks of a status, numbered as `HdfsFileStatusProto.Flags`.
@@ -61,7 +64,12 @@ impl StatusFlags {
 impl FileStatus<'_> {
     /// The same without borrows.
     pub fn into_owned(self) -> FileStatus<'static> {
-        FileStatus { name: self.name.into_owned().into(), symlink: self.symlink.map(|s| s.into_owned().into()), ..self }
+        FileStatus {
+            name: self.name.into_owned().into(),
+            symlink: self.symlink.map(|s| s.into_owned().into()),
+            erasure_coding: self.erasure_coding.map(|policy| Cow::Owned(policy.into_owned())),
+            ..self
+        }
     }
 }
 
@@ -87,6 +95,8 @@ pub struct LocatedBlocks {
     pub last: Option<LocatedBlock>,
     /// Whether there is a last block and it is complete.
     pub last_complete: bool,
+    /// Erasure coding policy of the file.
+    pub erasure_coding: Option<Box<ErasureCodingPolicy>>,
 }
 
 impl<'a> View<'a> {
@@ -101,6 +111,10 @@ impl<'a> View<'a> {
         // The root counts as snapshottable from the start (with room for no snapshot), in Hadoop too.
         if i.features.contains(Features::SNAPSHOTTABLE) || inode == self.state.tree.root() {
             flags |= StatusFlags::SNAPSHOTTABLE;
+        }
+        let erasure_coding = self.state.tree.erasure_coding_policy(store, inode).map(Cow::Borrowed);
+        if erasure_coding.is_some() {
+            flags |= StatusFlags::ERASURE_CODED;
         }
         let mut status = FileStatus {
             kind: i.kind.tag(),
@@ -118,6 +132,7 @@ impl<'a> View<'a> {
             children: 0,
             storage_policy,
             flags: StatusFlags(flags),
+            erasure_coding,
         };
         match i.kind {
             InodeKind::File { replication, block_size, .. } => {
@@ -158,7 +173,11 @@ impl<'a> View<'a> {
     /// range's end. An empty last block being written comes along if the range goes beyond what precedes it.
     pub fn located_blocks(&self, file: InodeHandle, offset: u64, length: u64, reader: &Reader<'_>) -> LocatedBlocks {
         let state = self.state;
-        let mut answer = LocatedBlocks { under_construction: state.is_open(file), ..LocatedBlocks::default() };
+        let mut answer = LocatedBlocks {
+            under_construction: state.is_open(file),
+            erasure_coding: state.tree.erasure_coding_policy(&state.store, file).cloned().map(Box::new),
+            ..LocatedBlocks::default()
+        };
         let blocks = state.store.blocks_of(file);
         let infos: SmallVec<[BlockInfo; 4]> = blocks.iter().map(|b| state.store.block(*b)).collect();
         let Some(last) = infos.last() else { return answer };
@@ -213,6 +232,7 @@ pub fn reserved_status() -> FileStatus<'static> {
         children: 0,
         storage_policy: 0,
         flags: StatusFlags::default(),
+        erasure_coding: None,
     }
 }
 

@@ -61,7 +61,7 @@ impl State {
             .add(&s.rolling_upgrade_start);
         let t = &self.tokens;
         pair.add(&t.current_key).add(&t.sequence).add(&t.keys).add(&t.tokens);
-        pair.add(&self.preserved);
+        pair.add(&self.preserved).add(self.tree.erasure_coding.all());
         Digest(pair.finish())
     }
 

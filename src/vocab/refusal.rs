@@ -91,6 +91,8 @@ pub enum Refusal {
     },
     /// A listing that is to go on after something that is gone (`DirectoryListingStartAfterNotFoundException`).
     ListingStartNotFound(Arc<str>),
+    /// A directory without an erasure coding policy of its own (`NoECPolicySetException`).
+    NoErasureCodingPolicy(Arc<str>),
     /// Snapshot rules.
     Snapshot(Arc<str>),
     /// ACL rules.

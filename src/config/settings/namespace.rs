@@ -100,6 +100,10 @@ pub struct NamespaceFeatures {
     pub committed_blocks_at_close: u32,
     /// Erasure coding policy that is enabled at every start, empty for none (`dfs.namenode.ec.system.default.policy`).
     pub erasure_coding_default: String,
+    /// Largest cell of a policy that is added, in bytes (`dfs.namenode.ec.policies.max.cellsize`).
+    pub erasure_coding_cell_max: u32,
+    /// Whether policies may be added (`dfs.namenode.ec.userdefined.policy.allowed`).
+    pub erasure_coding_user_defined: bool,
     /// Whether files are to be moved to where their storage policies want them (`dfs.storage.policy.satisfier.mode`).
     pub storage_policy_satisfier: bool,
 }
@@ -124,6 +128,8 @@ impl NamespaceFeatures {
             lease_check_interval: Duration::from_millis(lease_check.into()),
             committed_blocks_at_close: reader.count("dfs.namenode.file.close.num-committed-allowed", 0)?,
             erasure_coding_default: reader.text("dfs.namenode.ec.system.default.policy")?,
+            erasure_coding_cell_max: reader.count("dfs.namenode.ec.policies.max.cellsize", 0)?,
+            erasure_coding_user_defined: reader.boolean("dfs.namenode.ec.userdefined.policy.allowed")?,
             storage_policy_satisfier: reader
                 .text("dfs.storage.policy.satisfier.mode")?
                 .eq_ignore_ascii_case("external"),

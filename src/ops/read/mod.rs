@@ -10,6 +10,7 @@ pub mod block_locations;
 pub mod caches;
 pub mod corrupt_files;
 pub mod defaults;
+pub mod erasure_coding;
 pub mod file_info;
 pub mod listing;
 pub mod open_files;

@@ -4,18 +4,19 @@ use crate::View;
 use namespace::Walk;
 use namespace::summary::{Summary, SummaryWalk};
 use record::{InodeHandle, KindTag};
+use std::sync::Arc;
 use vocab::quota::{Quota, Usage};
 use vocab::{Action, InodeId, Refusal};
 
 /// Totals of a subtree with the quota of its top.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ContentSummary {
     /// Totals; `files` includes symlinks, as Hadoop's `fileCount` does.
     pub totals: Summary,
     /// Limits of the top.
     pub quota: Quota,
     /// Name of the erasure coding policy of the top: `Replicated` for a file without one, empty for a directory without one.
-    pub erasure_coding_policy: &'static str,
+    pub erasure_coding_policy: Arc<str>,
 }
 
 /// A content summary under way: `step` it under one read hold after another until it is done.
@@ -61,8 +62,19 @@ impl ContentSummaryWalk {
         let quota = top.map_or(Quota::default(), |top| limits(view, top));
         let mut totals = self.walk.totals;
         totals.files += totals.symlinks; // clients see links as files here
-        let file = top.is_some_and(|top| view.state.store.kind(top) == KindTag::File);
-        Ok(Some(ContentSummary { totals, quota, erasure_coding_policy: if file { "Replicated" } else { "" } }))
+        let erasure_coding_policy = top.and_then(|top| policy_name(view, top)).unwrap_or_default();
+        Ok(Some(ContentSummary { totals, quota, erasure_coding_policy }))
+    }
+}
+
+fn policy_name(view: &View<'_>, top: InodeHandle) -> Option<Arc<str>> {
+    let (tree, store) = (&view.state.tree, &view.state.store);
+    match store.kind(top) {
+        KindTag::File => {
+            Some(tree.erasure_coding_policy(store, top).map_or_else(|| "Replicated".into(), |p| p.name.clone()))
+        }
+        KindTag::Directory => tree.erasure_coding_name(store, top),
+        _ => None,
     }
 }
 

@@ -1,5 +1,4 @@
-//! getEZForPath, getEnclosingRoot and getErasureCodingPolicy, as they are where no path is encrypted or erasure coded: such images are
-//! refused at load.
+//! getEZForPath and getEnclosingRoot, as they are where no path is encrypted: such images are refused at load.
 
 use crate::View;
 use namespace::Walk;
@@ -12,17 +11,4 @@ use vocab::{Action, Refusal};
 pub fn get_zone(view: &View<'_>, path: &[u8]) -> Result<(), Refusal> {
     let resolved = view.resolve(path, Walk::Read)?;
     view.check_inode(&resolved, Action::READ)
-}
-
-/// getErasureCodingPolicy: that the caller may ask about the path.
-///
-/// # Errors
-/// As [`get_zone`]; `FileNotFound`.
-pub fn get_erasure_coding_policy(view: &View<'_>, path: &[u8]) -> Result<(), Refusal> {
-    let resolved = view.resolve(path, Walk::Read)?;
-    view.check_inode(&resolved, Action::READ)?;
-    match resolved.last() {
-        Some(_) => Ok(()),
-        None => Err(Refusal::not_found(format!("Path not found: {}", resolved.path_text()))),
-    }
 }

@@ -111,7 +111,7 @@ fn add_summary(v: &View<'_>, path: &[u8], ours: &mut Value) {
         "length": s.totals.length, "fileCount": s.totals.files, "directoryCount": s.totals.directories,
         "quota": number(s.quota.namespace), "spaceConsumed": s.totals.usage.space, "spaceQuota": number(s.quota.space),
         "snapshotLength": 0, "snapshotFileCount": 0, "snapshotDirectoryCount": 0, "snapshotSpaceConsumed": 0,
-        "erasureCodingPolicy": s.erasure_coding_policy, "typeQuotaAndUse": kinds,
+        "erasureCodingPolicy": &*s.erasure_coding_policy, "typeQuotaAndUse": kinds,
     });
 }
 

@@ -3,6 +3,7 @@
 
 mod access;
 mod attributes;
+mod erasure_coding;
 mod files;
 mod golden;
 mod model;

@@ -76,6 +76,9 @@ impl AddBlock {
         view.check_object_count()?;
         let file = view.leased_file(resolved, Some(&self.client), self.file)?;
         let store = &view.state.store;
+        if view.state.tree.erasure_coding_policy(store, file).is_some() {
+            return Err(Refusal::Unsupported("addBlock of an erasure coded file not supported.".into()));
+        }
         let count = store.block_count_of(file);
         let info = |at: Option<usize>| at.and_then(|at| store.block_at(file, at)).map(|b| store.block(b));
         let last = info(count.checked_sub(1));
@@ -232,7 +235,7 @@ impl View<'_> {
     fn verify_block_quota(&self, file: InodeHandle, previous: Option<&Block>) -> Result<(), Refusal> {
         let state = self.state;
         let Some(shape) = state.tree.file_shape(&state.store, file) else { return Ok(()) };
-        let mut delta = namespace::quota::block_usage(shape.block_size, shape.replication, shape.storage_policy);
+        let mut delta = shape.fresh();
         if let Some(last) = state.store.last_block(file).map(|b| state.store.block(b).block) {
             let after = previous.filter(|p| p.id == last.id).copied().unwrap_or(last);
             let change = namespace::quota::difference(&shape.full(&after), &shape.last(&last));

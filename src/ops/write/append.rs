@@ -102,6 +102,12 @@ impl Append {
                 format!("Cannot append to lazy persist file {}", resolved.path_text()).into(),
             ));
         }
+        if !self.new_block && view.state.tree.erasure_coding_policy(&view.state.store, file).is_some() {
+            return Err(Refusal::Unsupported(
+                "Append on EC file without new block is not supported. Use NEW_BLOCK create flag while appending file."
+                    .into(),
+            ));
+        }
         let (path, machine) = (resolved.path_text(), view.client_machine());
         turn.take_lease(LeaseTaker::AppendFile, file, &path, &self.client, &machine, false)?;
         let view = turn.view();

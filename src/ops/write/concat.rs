@@ -94,7 +94,13 @@ impl Concat {
             if view.state.is_open(file) || store.block_count_of(file) == 0 {
                 return Err(illegal(format!("concat: source file {text} is invalid or empty or underConstruction")));
             }
-            let from = tree.file_shape(store, file).map_or(0, |s| s.block_size);
+            let Some(shape) = tree.file_shape(store, file) else { continue };
+            if shape.erasure_coding_policy != to.erasure_coding_policy {
+                return Err(illegal(format!(
+                    "Source file {text} and target file {target_text} have different erasure coding policy"
+                )));
+            }
+            let from = shape.block_size;
             if from > to.block_size {
                 return Err(illegal(format!(
                     "concat: source file {text} has preferred block size {from} which is greater than the target file's preferred block size {}",

@@ -14,9 +14,9 @@ use record::{InodeHandle, KindTag};
 use state::RetryPayload;
 use std::borrow::Cow;
 use std::sync::Arc;
+use vocab::erasure_coding::{ErasureCodingPolicy, REPLICATION};
 use vocab::quota::Usage;
 use vocab::storage_policy::{self, LAZY_PERSIST};
-use vocab::xattr::XattrNamespace;
 use vocab::{Action, Refusal};
 
 /// Creates a file and gives the client its lease. Answers the file's status.
@@ -114,28 +114,53 @@ impl Create {
                 }
             }
         }
-        let least = view.settings.block_size_min;
-        if self.block_size < least {
-            return Err(Refusal::io(format!(
-                "Specified block size {} is less than configured minimum value dfs.namenode.fs-limits.min-block-size={least}",
-                self.block_size
-            )));
+        self.check_block_size(view)?;
+        // of a file to be replaced its own policy is looked at here; the new one gets the directory's, as in Hadoop
+        match self.policy(view, resolved.inodes().last().copied())? {
+            Some(policy) => self.check_striped(view, &policy)?,
+            None => view.check_replication(&text, self.replication, true)?,
         }
-        if !self.should_replicate {
-            self.check_not_striped(view, &resolved)?;
-        }
-        view.check_replication(&text, self.replication, true)?;
         Ok(resolved)
     }
 
-    /// Erasure coding is not done yet: refused by name.
-    fn check_not_striped(&self, view: &View<'_>, resolved: &Resolved<'_>) -> Result<(), Refusal> {
-        let inherited =
-            |i: &InodeHandle| view.state.tree.xattr(*i, XattrNamespace::System, "hdfs.erasurecoding.policy").is_some();
-        if self.erasure_coding_policy.as_deref().is_some_and(|p| !p.is_empty())
-            || resolved.inodes().iter().any(inherited)
-        {
-            return Err(Refusal::Unsupported("createWithEC not supported.".into()));
+    /// The size is signed in Hadoop, and its file records have 48 bits for it: more could not be replayed there.
+    fn check_block_size(&self, view: &View<'_>) -> Result<(), Refusal> {
+        const MAX: i64 = (1 << 48) - 1;
+        let (size, least) = (self.block_size as i64, view.settings.block_size_min);
+        if i128::from(size) < i128::from(least) {
+            return Err(Refusal::io(format!(
+                "Specified block size {size} is less than configured minimum value dfs.namenode.fs-limits.min-block-size={least}"
+            )));
+        }
+        if !(1..=MAX).contains(&size) {
+            let (beyond, limit) = if size < 1 { ("< MIN", 1) } else { ("> MAX", MAX) };
+            return Err(Refusal::IllegalArgument(
+                format!("Illagal value: PREFERRED_BLOCK_SIZE = {size} {beyond} = {limit}").into(),
+            ));
+        }
+        Ok(())
+    }
+
+    /// The erasure coding policy that the file gets: the one asked for, or that of the nearest directory with one.
+    fn policy(&self, view: &View<'_>, nearest: Option<InodeHandle>) -> Result<Option<ErasureCodingPolicy>, Refusal> {
+        if self.should_replicate {
+            return Ok(None);
+        }
+        if let Some(name) = self.erasure_coding_policy.as_deref().filter(|p| !p.is_empty()) {
+            return Ok(view.enabled_policy(name)?.cloned());
+        }
+        Ok(nearest.and_then(|inode| view.state.tree.erasure_coding_policy(&view.state.store, inode)).cloned())
+    }
+
+    fn check_striped(&self, view: &View<'_>, policy: &ErasureCodingPolicy) -> Result<(), Refusal> {
+        view.check_erasure_coding("createWithEC")?;
+        let cell = policy.stripe.cell_size;
+        if self.block_size < u64::from(cell) {
+            return Err(Refusal::io(format!(
+                "Specified block size ({}) is less than the cell size ({cell}) of the erasure coding policy ({}).",
+                self.block_size,
+                policy.describe()
+            )));
         }
         Ok(())
     }
@@ -177,10 +202,11 @@ impl Create {
         state.tree.verify_quota(&state.store, parent, None, &difference(&new, &old))?;
         let attributes = view.new_attributes(parent, self.modes, false);
         let time = view.now.wall;
+        let policy = self.policy(&view, Some(parent))?.map_or(REPLICATION, |policy| policy.id);
         Ok(Record::Add(Box::new(AddClose {
             inode_id: turn.next_inode_id(),
             path: Cow::Owned(resolved.path()),
-            replication: self.replication,
+            replication: if policy == REPLICATION { self.replication } else { 1 },
             mtime: time,
             atime: time,
             block_size: self.block_size,
@@ -192,7 +218,7 @@ impl Create {
             client_machine: view.client_machine().into(),
             overwrite: self.overwrite,
             storage_policy: self.storage_policy(&view, parent)?,
-            erasure_coding_policy: 0,
+            erasure_coding_policy: policy,
             rpc: view.caller.rpc_ids,
         })))
     }

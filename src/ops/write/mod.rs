@@ -13,6 +13,7 @@ pub mod complete;
 pub mod concat;
 pub mod create;
 pub mod delete;
+pub mod erasure_coding;
 pub mod lease;
 pub mod mkdirs;
 pub mod new_node;

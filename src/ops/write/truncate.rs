@@ -41,6 +41,9 @@ impl Write for Truncate {
         view.check_inode(&resolved, Action::WRITE)?;
         let file = view.file_of(&resolved)?;
         let (path, machine) = (resolved.path_text(), view.client_machine());
+        if view.state.tree.erasure_coding_policy(&view.state.store, file).is_some() {
+            return Err(Refusal::Unsupported(format!("Cannot truncate file with striped block {path}").into()));
+        }
         if view.state.tree.storage_policy(&view.state.store, file) == LAZY_PERSIST {
             return Err(Refusal::Unsupported(format!("Cannot truncate lazy persist file {path}").into()));
         }

@@ -1,10 +1,12 @@
 //! Attributes of one inode, and the records of tables and counters.
 
 use super::Context;
+use crate::fit::attributes::added_policy;
 use crate::tokens::{MasterKey, Token};
 use crate::{Applied, Effect, RetryPayload, State};
 use edit::Record;
 use record::{InodeHandle, InodeKind};
+use vocab::erasure_coding::{ErasureCodingPolicy, PolicyState};
 use vocab::quota::Quota;
 use vocab::xattr::{Xattr, XattrNamespace};
 use vocab::{BlockId, Mode, TimeMs};
@@ -115,12 +117,34 @@ impl State {
                 sequences.rolling_upgrade_start = None;
                 cx.effects.push(Effect::RollingUpgrade { start: false });
             }
+            Record::AddErasureCodingPolicy { rpc, .. }
+            | Record::EnableErasureCodingPolicy { rpc, .. }
+            | Record::DisableErasureCodingPolicy { rpc, .. }
+            | Record::RemoveErasureCodingPolicy { rpc, .. } => {
+                self.apply_erasure_coding(record);
+                self.remember(cx, *rpc, RetryPayload::Done);
+            }
             other => {
                 self.apply_tokens(other);
                 cx.effects.push(Effect::Tokens);
             }
         }
         Applied::default()
+    }
+
+    fn apply_erasure_coding(&mut self, record: &Record<'_>) {
+        let policies = &mut self.tree.erasure_coding;
+        match record {
+            Record::EnableErasureCodingPolicy { name, .. } => policies.set_state(name, PolicyState::Enabled),
+            Record::DisableErasureCodingPolicy { name, .. } => policies.set_state(name, PolicyState::Disabled),
+            Record::RemoveErasureCodingPolicy { name, .. } => policies.set_state(name, PolicyState::Removed),
+            added => {
+                let Some((policy, id)) = added_policy(added).zip(policies.next_id()) else {
+                    unreachable!("fit saw a policy and a number: {added:?}")
+                };
+                policies.insert(ErasureCodingPolicy { id, ..policy });
+            }
+        }
     }
 
     fn apply_tokens(&mut self, record: &Record<'_>) {

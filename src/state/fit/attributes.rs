@@ -6,6 +6,7 @@ use edit::Record;
 use edit::rules::Rule;
 use record::{InodeHandle, KindTag};
 use vocab::BlockId;
+use vocab::erasure_coding::{ErasureCodingPolicy, PolicyState, REPLICATION, Stripe};
 use vocab::xattr::{Xattr, XattrNamespace};
 
 impl State {
@@ -13,7 +14,9 @@ impl State {
         match record {
             Record::SetReplication { path, .. } => match self.walk(path)?.last() {
                 None => Err(Unfit::NoOp(Rule::SetReplicationMissing)),
-                Some(file) if self.store.kind(file) == KindTag::File => Ok(Plan::Inode(file)),
+                Some(file) if self.tree.file_shape(&self.store, file).is_some_and(|s| s.stripe.is_none()) => {
+                    Ok(Plan::Inode(file))
+                }
                 Some(_) => Err(Unfit::NoOp(Rule::SetReplicationDirectory)),
             },
             Record::SetOwner { path, user: None, group: None } => {
@@ -103,7 +106,38 @@ impl State {
             | Record::AddCachePool { .. }
             | Record::ModifyCachePool { .. }
             | Record::RemoveCachePool { .. } => Err(Unfit::Unsupported("centralized caching")),
-            _ => Err(Unfit::Unsupported("erasure coding")),
+            other => self.plan_erasure_coding(other),
+        }
+    }
+
+    fn plan_erasure_coding(&self, record: &Record<'_>) -> Planned {
+        let policies = &self.tree.erasure_coding;
+        let known = |name: &str| {
+            let text = || format!("The policy name {name} does not exist");
+            policies.by_name(name).ok_or_else(|| Mismatch::new(text()))
+        };
+        match record {
+            Record::AddErasureCodingPolicy { .. } => match added_policy(record) {
+                Some(new) if policies.same_as(&new).is_some() => Err(Unfit::NoOp(Rule::ErasureCodingPolicyExists)),
+                Some(_) if policies.next_id().is_some() => Ok(Plan::Tables),
+                _ => Err(Mismatch::new("There is no number left for an erasure coding policy").into()),
+            },
+            Record::EnableErasureCodingPolicy { name, .. } => match known(name)?.state {
+                PolicyState::Enabled => Err(Unfit::NoOp(Rule::ErasureCodingPolicyUnchanged)),
+                _ => Ok(Plan::Tables),
+            },
+            // a built-in one may be enabled by setting, which no record says
+            Record::DisableErasureCodingPolicy { name, .. } => match known(name)? {
+                policy if policy.is_built_in() || policy.state == PolicyState::Enabled => Ok(Plan::Tables),
+                _ => Err(Unfit::NoOp(Rule::ErasureCodingPolicyUnchanged)),
+            },
+            Record::RemoveErasureCodingPolicy { name, .. } => match known(name)? {
+                policy if policy.is_built_in() => {
+                    Err(Mismatch::new(format!("System erasure coding policy {name} cannot be removed")).into())
+                }
+                _ => Ok(Plan::Tables),
+            },
+            other => Err(Mismatch::new(format!("A record that nothing handles: {other:?}")).into()),
         }
     }
 
@@ -112,11 +146,20 @@ impl State {
     }
 }
 
+/// The policy that a record adds, with no number yet.
+pub(crate) fn added_policy(record: &Record<'_>) -> Option<ErasureCodingPolicy> {
+    let Record::AddErasureCodingPolicy { codec, data_units, parity_units, cell_size, options, .. } = record else {
+        return None;
+    };
+    let stripe = Stripe { data_units: *data_units, parity_units: *parity_units, cell_size: *cell_size };
+    let options = options.iter().map(|(key, value)| ((&**key).into(), (&**value).into())).collect();
+    Some(ErasureCodingPolicy::new(REPLICATION, codec, stripe, options))
+}
+
 /// The feature that an attribute stands for, if that feature is not done here.
 pub fn unsupported_xattr(x: &Xattr) -> Option<&'static str> {
     match (x.namespace, &*x.name) {
         (XattrNamespace::Raw, name) if name.starts_with("hdfs.crypto.") => Some("encryption zones"),
-        (XattrNamespace::System, "hdfs.erasurecoding.policy") => Some("erasure coding"),
         (XattrNamespace::System, "hdfs.snapshot.deleted") => Some("snapshots"),
         _ => None,
     }

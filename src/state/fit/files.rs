@@ -7,11 +7,16 @@ use edit::rules::Rule;
 use record::{InodeHandle, KindTag};
 use std::borrow::Cow;
 use vocab::Block;
+use vocab::erasure_coding::REPLICATION;
 
 impl State {
     pub(super) fn plan_add(&self, add: &AddClose<'_>) -> Planned {
-        if add.erasure_coding_policy != 0 {
-            return Err(Unfit::Unsupported("erasure coding"));
+        let striped = add.erasure_coding_policy != REPLICATION;
+        if striped && self.tree.erasure_coding.by_id(add.erasure_coding_policy).is_none() {
+            let (path, id) = (text(&add.path), add.erasure_coding_policy);
+            return Err(
+                Mismatch(format!("Cannot find erasure coding policy for new file {path}, ecPolicyID={id}")).into()
+            );
         }
         let resolved = self.walk(&add.path)?;
         let old = resolved.last();
@@ -26,7 +31,7 @@ impl State {
         }
         let parent = self.parent_directory(&resolved)?;
         self.fresh_inode(add.inode_id, &add.path)?;
-        self.check_new_blocks(&add.blocks, &add.path)?;
+        self.check_new_blocks(striped, &add.blocks, &add.path)?;
         Ok(Plan::Create { parent, replaces: old })
     }
 
@@ -74,13 +79,18 @@ impl State {
                 return Err(Mismatch(format!("Trying to remove more than one block from file {}", text(path))));
             }
         }
-        self.check_new_blocks(new.get(old..).unwrap_or_default(), path)
+        self.check_new_blocks(self.is_striped(file), new.get(old..).unwrap_or_default(), path)
     }
 
-    fn check_new_blocks(&self, new: &[Block], path: &[u8]) -> Result<(), Mismatch> {
+    fn is_striped(&self, file: InodeHandle) -> bool {
+        self.tree.file_shape(&self.store, file).is_some_and(|shape| shape.stripe.is_some())
+    }
+
+    fn check_new_blocks(&self, striped: bool, new: &[Block], path: &[u8]) -> Result<(), Mismatch> {
         for (i, block) in new.iter().enumerate() {
-            if self.sequences.is_striped(block) {
-                return Err(Mismatch(format!("Block {} of {} is a striped group", block.id, text(path))));
+            if self.sequences.is_striped(block) != striped {
+                let kind = if striped { "no striped group" } else { "a striped group" };
+                return Err(Mismatch(format!("Block {} of {} is {kind}", block.id, text(path))));
             }
             if self.store.find_block(block.id).is_some() || new[..i].iter().any(|b| b.id == block.id) {
                 return Err(Mismatch(format!("Block {} of {} is there already", block.id, text(path))));
@@ -107,7 +117,7 @@ impl State {
                 .into());
             }
         }
-        self.check_new_blocks(std::slice::from_ref(last), path)?;
+        self.check_new_blocks(self.is_striped(file), std::slice::from_ref(last), path)?;
         Ok(Plan::Inode(file))
     }
 
@@ -152,6 +162,11 @@ impl State {
             let file = self.file(source)?;
             if file == to || from.contains(&file) {
                 return Err(Mismatch::new(format!("Concat of {} names {} twice", text(target), text(source))).into());
+            }
+            let policy = |file| self.tree.file_shape(&self.store, file).map(|shape| shape.erasure_coding_policy);
+            if policy(file) != policy(to) {
+                let text = format!("Concat of {} and {} with another policy", text(target), text(source));
+                return Err(Mismatch(text).into());
             }
             from.push(file);
         }

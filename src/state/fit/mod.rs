@@ -4,7 +4,7 @@
 //! Never: changes anything; lets a record through that `apply` could not carry out.
 //! Invariants: the rules are those of edit/FORMAT.md; what a feature without operations needs is refused by the feature's name.
 
-mod attributes;
+pub(crate) mod attributes;
 mod files;
 mod tree;
 

@@ -135,17 +135,99 @@ fn rule_12_and_features_that_are_refused_by_name() {
     w.expect_no_op(&Record::DisallowSnapshot { root: root() }, Rule::DisallowSnapshotNotAllowed);
     let zone =
         Xattr { namespace: XattrNamespace::Raw, name: "hdfs.crypto.encryption.zone".into(), value: b""[..].into() };
-    let striped = AddClose { erasure_coding_policy: 1, ..w.add_record("/e", vec![]) };
     for (record, feature) in [
         (Record::AllowSnapshot { root: root() }, "snapshots"),
         (Record::SetXattr { path: root(), xattrs: vec![zone], rpc: None }, "encryption zones"),
         (Record::RemoveCachePool { name: "p".into(), rpc: None }, "centralized caching"),
-        (Record::EnableErasureCodingPolicy { name: "RS-6-3-1024k".into(), rpc: None }, "erasure coding"),
-        (Record::Add(Box::new(striped)), "erasure coding"),
     ] {
         match w.fit(&record) {
             Fit::Unsupported(found) => assert_eq!(found.feature, feature),
             other => panic!("{other:?}: {record:?}"),
         }
     }
+}
+
+#[test]
+fn rules_17_and_18_erasure_coding_policies() {
+    let mut w = World::new();
+    let add = |cell_size: u32| Record::AddErasureCodingPolicy {
+        codec: "rs".into(),
+        data_units: 2,
+        parity_units: 1,
+        cell_size,
+        options: vec![("key".into(), "value".into())],
+        rpc: None,
+    };
+    let enable = |name: &'static str| Record::EnableErasureCodingPolicy { name: name.into(), rpc: None };
+    let disable = |name: &'static str| Record::DisableErasureCodingPolicy { name: name.into(), rpc: None };
+    let remove = |name: &'static str| Record::RemoveErasureCodingPolicy { name: name.into(), rpc: None };
+    let fresh = w.state.digest();
+    w.apply(&add(65_536));
+    w.apply(&add(131_072));
+    w.expect_no_op(&add(65_536), Rule::ErasureCodingPolicyExists);
+    let ids: Vec<_> = w.state.tree.erasure_coding.all().keys().copied().collect();
+    assert_eq!(ids, [1, 2, 3, 4, 5, 64, 65]);
+    let added = w.state.digest();
+    assert_ne!(added, fresh, "policies are durable");
+    w.expect_no_op(&disable("RS-2-1-64k"), Rule::ErasureCodingPolicyUnchanged);
+    w.apply(&enable("RS-2-1-64k"));
+    assert_ne!(w.state.digest(), added, "so is their state");
+    w.expect_no_op(&enable("RS-2-1-64k"), Rule::ErasureCodingPolicyUnchanged);
+    w.apply(&disable("RS-2-1-64k"));
+    assert_eq!(w.state.digest(), added);
+    w.apply(&remove("RS-2-1-64k"));
+    w.expect_no_op(&add(65_536), Rule::ErasureCodingPolicyExists);
+    for record in [enable("none"), disable("none"), remove("none"), remove("RS-6-3-1024k")] {
+        w.expect_mismatch(&record);
+    }
+}
+
+#[test]
+fn the_default_policy_counts_as_enabled_until_it_is_disabled() {
+    let mut w = World::new();
+    let enabled = |w: &World| {
+        let policies = &w.state.tree.erasure_coding;
+        policies.is_enabled(policies.by_id(1).expect("built in"), "RS-6-3-1024k")
+    };
+    let before = w.state.digest();
+    assert!(enabled(&w));
+    w.apply(&Record::DisableErasureCodingPolicy { name: "RS-6-3-1024k".into(), rpc: None });
+    assert!(!enabled(&w));
+    assert_eq!(w.state.digest(), before, "nothing of that is saved");
+    w.apply(&Record::EnableErasureCodingPolicy { name: "RS-6-3-1024k".into(), rpc: None });
+    assert!(enabled(&w));
+    assert_ne!(w.state.digest(), before);
+}
+
+#[test]
+fn striped_files_have_striped_groups_and_count_their_parity() {
+    let mut w = World::new();
+    w.mkdir("/d");
+    let group = |n: i64, length| block(i64::MIN + 16 * n, 1001, length);
+    let striped =
+        |w: &mut World, path, policy| AddClose { erasure_coding_policy: policy, ..w.add_record(path, vec![]) };
+    let unknown = striped(&mut w, "/d/unknown", 64);
+    w.expect_mismatch(&Record::Add(Box::new(unknown)));
+    let add = striped(&mut w, "/d/f", 2);
+    w.apply(&Record::Add(Box::new(AddClose { block_size: 2 << 20, replication: 7, ..add })));
+    let add_block = |last| Record::AddBlock { path: b"/d/f"[..].into(), penultimate: None, last, rpc: None };
+    w.expect_mismatch(&add_block(block(1_073_741_825, 1001, 0)));
+    w.apply(&add_block(group(1, 0)));
+    let used = |w: &World| w.state.tree.quota(&w.state.store, w.state.tree.root()).expect("has one").usage.space;
+    assert_eq!(used(&w), 5 * (2 << 20), "an open group counts in full");
+    w.apply(&World::close_record("/d/f", &[group(1, 1000)]));
+    assert_eq!(used(&w), 3000);
+    let file = w.find("/d/f").expect("is there");
+    assert_eq!(w.state.tree.file_shape(&w.state.store, file).expect("a file").replication, 1);
+    let set = Record::SetReplication { path: b"/d/f"[..].into(), replication: 3 };
+    w.expect_no_op(&set, Rule::SetReplicationDirectory);
+    let plain = w.add_record("/d/plain", vec![group(2, 10)]);
+    w.expect_mismatch(&Record::Add(Box::new(plain)));
+    w.file("/d/plain", &[block(1_073_741_825, 1001, 10)]);
+    w.expect_mismatch(&Record::Concat {
+        target: b"/d/f"[..].into(),
+        sources: vec![b"/d/plain"[..].into()],
+        time: TimeMs(1),
+        rpc: None,
+    });
 }

@@ -3,7 +3,8 @@
 use super::digest::Digest;
 use super::features::{acl_entries, is_storage_policy, kind_quotas, xattrs};
 use super::inode::{Attributes, DirectoryRecord, FileRecord, InodeRecord, RecordKind};
-use super::{legacy, policies};
+use super::legacy;
+use super::policies::{self, PolicyError};
 use super::strings::{Kind, StringTables};
 use super::summary::{ImageError, Section, SectionName, Summary};
 use hadoop_proto::wire::{Cursor, Value, WireError};
@@ -11,6 +12,7 @@ use namespace::build::Build;
 use record::{BlockInfo, Features, Inode, InodeHandle, InodeKind, Store};
 use state::State;
 use state::tokens::{MasterKey, Token};
+use vocab::erasure_coding::REPLICATION;
 use vocab::layout::{Feature, LayoutVersion};
 use vocab::quota::Quota;
 use vocab::storage_policy::UNSPECIFIED;
@@ -22,11 +24,8 @@ const OLDEST: LayoutVersion = LayoutVersion(Feature::RollingUpgrade as i32);
 /// Bound on what is reserved for counts that are not yet believed.
 const RESERVE_MAX: u64 = 1 << 24;
 /// Attributes by which features that are not supported yet mark inodes.
-const UNSUPPORTED_XATTRS: [(&str, &str); 3] = [
-    ("hdfs.crypto.encryption.zone", "encryption zones"),
-    ("hdfs.crypto.file.encryption.info", "encryption zones"),
-    ("hdfs.erasurecoding.policy", "erasure coding policies of directories"),
-];
+const UNSUPPORTED_XATTRS: [(&str, &str); 2] =
+    [("hdfs.crypto.encryption.zone", "encryption zones"), ("hdfs.crypto.file.encryption.info", "encryption zones")];
 
 /// A loaded image.
 pub struct Loaded {
@@ -77,17 +76,17 @@ impl<'a> Loader<'a> {
             Some((bytes, section)) => StringTables::parse(bytes, section.offset)?,
             None => return Err(content("STRING_TABLE", "is missing")),
         };
-        if let Some((bytes, _)) = self.part(SectionName::ErasureCoding) {
-            // the built-in policies, never touched, are what a new file system has
-            let untouched = policies::built_in();
-            let prefix = bytes.len().saturating_sub(untouched.len());
-            let is_untouched = prefix <= 2 && bytes.ends_with(&untouched);
-            state.preserved.erasure_coding_section = (!is_untouched).then(|| bytes.into());
-        }
+        let policies = self.each(SectionName::ErasureCoding, |reader| {
+            policies::decode(reader.message()?).map_err(|e| match e {
+                PolicyError::Wire(error) => reader.wire(error),
+                PolicyError::Content(what) => reader.place(Problem::Content(what)),
+            })
+        })?;
         self.snapshots(&mut state)?;
         state.store = Store::new();
         state.store.set_legacy_limit(state.sequences.stamp_v1_limit);
         let mut build = Build::new(&mut state.store);
+        build.set_erasure_coding(policies.unwrap_or_default());
         self.inodes(&mut state, &mut build)?;
         self.directories(&mut state, &mut build)?;
         let error = |e: namespace::build::BuildError| content("INODE_DIR", &e.to_string());
@@ -270,14 +269,21 @@ impl<'a> Loader<'a> {
         inode: &InodeRecord<'_>,
         file: &FileRecord<'_>,
     ) -> Result<(), Problem> {
-        if file.striped || file.erasure_coding_policy.is_some() {
-            return Err(Problem::Unsupported(format!("erasure coded files (inode {})", inode.id)));
-        }
+        let (erasure_coding_policy, replication) = match file.erasure_coding_policy {
+            Some(id) => match u8::try_from(id).ok().filter(|id| build.erasure_coding().by_id(*id).is_some()) {
+                Some(id) => (id, 1),
+                None => {
+                    let text = format!("erasure coding policy {id} of inode {} does not exist", inode.id);
+                    return Err(Problem::Content(text));
+                }
+            },
+            None => (REPLICATION, file.replication as u16),
+        };
         let kind = InodeKind::File {
-            replication: file.replication as u16,
+            replication,
             block_size: file.block_size,
             storage_policy: file.storage_policy as u8,
-            erasure_coding_policy: 0,
+            erasure_coding_policy,
         };
         let handle = self.add(store, build, inode, &file.attributes, kind)?;
         if let Some((client, machine)) = file.construction {
@@ -294,10 +300,11 @@ impl<'a> Loader<'a> {
             let state = if open && last { BlockState::UnderConstruction } else { BlockState::Complete };
             let info = BlockInfo {
                 block,
-                replication: file.replication as u16,
+                replication,
                 state,
                 open,
                 storage_policy: file.storage_policy as u8,
+                erasure_coding_policy,
                 ..BlockInfo::default()
             };
             store.push_block(handle, &info);

@@ -19,6 +19,5 @@ mod summary;
 pub use digest::{Digest, read_digest_file};
 pub use file::{CopyError, Failed, Newest, SaveError, Saved, load_copies, newest, save};
 pub use load::{Loaded, load};
-pub use policies::built_in as built_in_policies;
 pub use save::{SaveContext, encode};
 pub use summary::{ImageError, MAGIC, Section, SectionName, Summary};

@@ -1,33 +1,169 @@
-//! The built-in erasure coding policies as a fresh image holds them.
+//! Erasure coding policies in an image: section ERASURE_CODING, one message.
 
-use hadoop_proto::wire::Sink;
+use hadoop_proto::wire::{Cursor, Sink, Value, WireError};
+use namespace::erasure_coding::Policies;
+use std::sync::Arc;
+use vocab::erasure_coding::{ErasureCodingPolicy, LAST, PolicyState, Stripe};
 
-/// Id, name, codec, data units, parity units; all with cells of 1 MiB.
-const BUILT_IN: [(u64, &str, &str, u64, u64); 5] = [
-    (1, "RS-6-3-1024k", "rs", 6, 3),
-    (2, "RS-3-2-1024k", "rs", 3, 2),
-    (3, "RS-LEGACY-6-3-1024k", "rs-legacy", 6, 3),
-    (4, "XOR-2-1-1024k", "xor", 2, 1),
-    (5, "RS-10-4-1024k", "rs", 10, 4),
-];
-/// State of a policy that nobody enabled.
-const DISABLED: u64 = 1;
-
-/// The `ErasureCodingSection` message of a file system whose policies were never touched.
-pub fn built_in() -> Vec<u8> {
+/// Bytes of an `ErasureCodingSection`. Of the built-in policies it holds no more than number and state.
+pub fn encode(policies: &Policies) -> Vec<u8> {
     let mut section = Vec::new();
-    for (id, name, codec, data, parity) in BUILT_IN {
-        let mut schema = Vec::new();
-        schema.put_bytes_field(1, codec.as_bytes());
-        schema.put_varint_field(2, data);
-        schema.put_varint_field(3, parity);
-        let mut policy = Vec::new();
-        policy.put_bytes_field(1, name.as_bytes());
-        policy.put_bytes_field(2, &schema);
-        policy.put_varint_field(3, 1 << 20);
-        policy.put_varint_field(4, id);
-        policy.put_varint_field(5, DISABLED);
-        section.put_bytes_field(1, &policy);
+    for policy in policies.all().values() {
+        let mut m = Vec::new();
+        if !policy.is_built_in() {
+            m.put_bytes_field(1, policy.name.as_bytes());
+            m.put_bytes_field(2, &schema(policy));
+            m.put_varint_field(3, policy.stripe.cell_size.into());
+        }
+        m.put_varint_field(4, policy.id.into());
+        m.put_varint_field(5, policy.state as u64);
+        section.put_bytes_field(1, &m);
     }
     section
+}
+
+/// Bytes of an `ECSchemaProto`.
+fn schema(policy: &ErasureCodingPolicy) -> Vec<u8> {
+    let mut m = Vec::new();
+    m.put_bytes_field(1, policy.codec.as_bytes());
+    m.put_varint_field(2, policy.stripe.data_units.into());
+    m.put_varint_field(3, policy.stripe.parity_units.into());
+    for (key, value) in &policy.options {
+        let mut option = Vec::new();
+        option.put_bytes_field(1, key.as_bytes());
+        option.put_bytes_field(2, value.as_bytes());
+        m.put_bytes_field(4, &option);
+    }
+    m
+}
+
+/// What is wrong with a policy.
+#[derive(Debug)]
+pub enum PolicyError {
+    /// Its bytes.
+    Wire(WireError),
+    /// Its values.
+    Content(String),
+}
+
+impl From<WireError> for PolicyError {
+    fn from(error: WireError) -> PolicyError {
+        PolicyError::Wire(error)
+    }
+}
+
+/// The policies of an `ErasureCodingSection`, and the built-in ones that it does not name.
+///
+/// # Errors
+/// See [`PolicyError`].
+pub fn decode(section: &[u8]) -> Result<Policies, PolicyError> {
+    let mut policies = Policies::default();
+    for field in Cursor::new(section).fields() {
+        if let (1, Value::Bytes(message)) = field? {
+            let policy = decode_policy(message, &policies)?;
+            policies.insert(policy);
+        }
+    }
+    Ok(policies)
+}
+
+fn text(bytes: &[u8]) -> Arc<str> {
+    String::from_utf8_lossy(bytes).into()
+}
+
+fn decode_policy(message: &[u8], known: &Policies) -> Result<ErasureCodingPolicy, PolicyError> {
+    let (mut name, mut schema, mut cell_size, mut id, mut state) = (None, None, 0, 0, PolicyState::Enabled);
+    for field in Cursor::new(message).fields() {
+        match field? {
+            (1, Value::Bytes(bytes)) => name = Some(text(bytes)),
+            (2, Value::Bytes(bytes)) => schema = Some(bytes),
+            (3, Value::Varint(v)) => cell_size = v as u32,
+            (4, Value::Varint(v)) => id = v,
+            (5, Value::Varint(v)) => state = PolicyState::of(v).unwrap_or(PolicyState::Enabled),
+            _ => {}
+        }
+    }
+    let wrong = |what: &str| PolicyError::Content(format!("erasure coding policy {id} {what}"));
+    let id = u8::try_from(id).ok().filter(|id| (1..=LAST).contains(id)).ok_or_else(|| wrong("has no legal number"))?;
+    if let Some(built_in) = known.by_id(id).filter(|p| p.is_built_in()) {
+        return Ok(ErasureCodingPolicy { state, ..built_in.clone() });
+    }
+    let (codec, data, parity, mut options) = decode_schema(schema.ok_or_else(|| wrong("has no schema"))?)?;
+    options.sort();
+    let units = |n: u64| u8::try_from(n).ok().filter(|n| (1..=16).contains(n));
+    let (Some(data_units), Some(parity_units)) = (units(data), units(parity)) else {
+        return Err(wrong("has no legal number of units"));
+    };
+    if cell_size == 0 {
+        return Err(wrong("has no cells"));
+    }
+    let stripe = Stripe { data_units, parity_units, cell_size };
+    let policy = ErasureCodingPolicy::new(id, &codec, stripe, options);
+    Ok(ErasureCodingPolicy { name: name.unwrap_or_else(|| policy.name.clone()), state, ..policy })
+}
+
+type Options = Vec<(Arc<str>, Arc<str>)>;
+
+fn decode_schema(message: &[u8]) -> Result<(Arc<str>, u64, u64, Options), WireError> {
+    let (mut codec, mut data, mut parity, mut options) = (text(b""), 0, 0, Vec::new());
+    for field in Cursor::new(message).fields() {
+        match field? {
+            (1, Value::Bytes(bytes)) => codec = text(bytes),
+            (2, Value::Varint(v)) => data = v,
+            (3, Value::Varint(v)) => parity = v,
+            (4, Value::Bytes(bytes)) => {
+                let mut option = (text(b""), text(b""));
+                for field in Cursor::new(bytes).fields() {
+                    match field? {
+                        (1, Value::Bytes(key)) => option.0 = text(key),
+                        (2, Value::Bytes(value)) => option.1 = text(value),
+                        _ => {}
+                    }
+                }
+                options.push(option);
+            }
+            _ => {}
+        }
+    }
+    Ok((codec, data, parity, options))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_dropped_between_decode_and_encode() {
+        let mut policies = Policies::default();
+        let stripe = Stripe { data_units: 4, parity_units: 2, cell_size: 262_144 };
+        let options = vec![("zkey".into(), "v".into()), ("note".into(), "made for tests".into())];
+        let policy = ErasureCodingPolicy::new(66, "rs", stripe, options);
+        policies.insert(ErasureCodingPolicy { state: PolicyState::Removed, ..policy });
+        policies.set_state("XOR-2-1-1024k", PolicyState::Enabled);
+        let read = decode(&encode(&policies)).expect("decodes");
+        assert_eq!(read.all(), policies.all());
+        assert_eq!(&*read.by_id(66).expect("is there").name, "RS-4-2-256k");
+    }
+
+    #[test]
+    fn a_fresh_section_is_the_one_that_hadoop_writes() {
+        let expected: Vec<u8> = (1..=5).flat_map(|id| [0x0a, 4, 0x20, id, 0x28, 1]).collect();
+        assert_eq!(encode(&Policies::default()), expected);
+    }
+
+    #[test]
+    fn numbers_and_units_are_checked() {
+        for (bytes, what) in [
+            (&[0x20u8, 200, 1][..], "has no legal number"),
+            (&[0x20, 70], "has no schema"),
+            (&[0x20, 70, 0x12, 0], "has no legal number of units"),
+        ] {
+            let mut section = Vec::new();
+            section.put_bytes_field(1, bytes);
+            match decode(&section) {
+                Err(PolicyError::Content(text)) => assert!(text.contains(what), "{text}"),
+                other => panic!("{other:?}"),
+            }
+        }
+    }
 }

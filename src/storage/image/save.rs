@@ -11,6 +11,7 @@ use md5::{Digest as _, Md5};
 use record::{Features, Inode, InodeHandle, InodeKind};
 use state::State;
 use std::sync::Arc;
+use vocab::erasure_coding::REPLICATION;
 use vocab::layout::Feature;
 use vocab::storage_policy::UNSPECIFIED;
 use vocab::{Block, LayoutVersion, Txid};
@@ -138,10 +139,7 @@ impl Saver<'_> {
     }
 
     fn erasure_coding(&mut self) -> Outcome {
-        match &self.state.preserved.erasure_coding_section {
-            Some(section) => self.out.buffer.extend_from_slice(section),
-            None => self.out.message(&policies::built_in()),
-        }
+        self.out.message(&policies::encode(&self.state.tree.erasure_coding));
         Ok(())
     }
 
@@ -170,8 +168,11 @@ impl Saver<'_> {
     fn inode_body(&mut self, handle: InodeHandle, inode: &Inode, out: &mut Vec<u8>) -> Result<(u64, u32), ImageError> {
         let permission = self.permission(inode)?;
         Ok(match inode.kind {
-            InodeKind::File { replication, block_size, storage_policy, .. } => {
-                out.put_varint_field(1, u64::from(replication));
+            InodeKind::File { replication, block_size, storage_policy, erasure_coding_policy } => {
+                let striped = erasure_coding_policy != REPLICATION;
+                if !striped {
+                    out.put_varint_field(1, u64::from(replication));
+                }
                 out.put_varint_field(2, inode.mtime.0 as u64);
                 out.put_varint_field(3, inode.atime.0 as u64);
                 out.put_varint_field(4, block_size);
@@ -180,7 +181,10 @@ impl Saver<'_> {
                 self.construction(handle, inode, out);
                 self.features(handle, inode, UNSPECIFIED, out, [8, 9])?;
                 out.put_varint_field(10, u64::from(storage_policy));
-                out.put_varint_field(11, 0);
+                out.put_varint_field(11, striped.into());
+                if striped {
+                    out.put_varint_field(12, erasure_coding_policy.into());
+                }
                 (1, 4)
             }
             InodeKind::Directory { storage_policy, .. } => {

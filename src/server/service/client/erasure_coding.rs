@@ -1,64 +1,88 @@
-//! Erasure coding policies, as the image holds them. No path has one yet.
+//! Erasure coding policies: the table of them, and those of directories.
 
+use super::super::convert::erasure_coding as convert;
 use super::super::{Answer, EMPTY, decode, message, superuser};
 use super::Request;
 use ::blocks::ReportKind;
-use hadoop_proto::fsimage::ErasureCodingSection;
 use hadoop_proto::hdfs::{
-    CodecProto, EcTopologyVerifierResultProto, ErasureCodingPolicyProto, ErasureCodingPolicyState,
-    GetEcTopologyResultForPoliciesRequestProto, GetEcTopologyResultForPoliciesResponseProto,
-    GetErasureCodingCodecsResponseProto, GetErasureCodingPoliciesResponseProto, GetErasureCodingPolicyRequestProto,
+    AddErasureCodingPoliciesRequestProto, AddErasureCodingPoliciesResponseProto, AddErasureCodingPolicyResponseProto,
+    CodecProto, DisableErasureCodingPolicyRequestProto, EcTopologyVerifierResultProto,
+    EnableErasureCodingPolicyRequestProto, ErasureCodingPolicyProto, GetEcTopologyResultForPoliciesRequestProto,
+    GetEcTopologyResultForPoliciesResponseProto, GetErasureCodingCodecsResponseProto,
+    GetErasureCodingPoliciesResponseProto, GetErasureCodingPolicyRequestProto, GetErasureCodingPolicyResponseProto,
+    RemoveErasureCodingPolicyRequestProto, SetErasureCodingPolicyRequestProto, UnsetErasureCodingPolicyRequestProto,
 };
-use ops::View;
-use ops::read::zones::get_erasure_coding_policy;
-use prost::Message;
+use observe::RemoteException;
+use ops::read::erasure_coding as read;
+use ops::write::erasure_coding as write;
 use vocab::Refusal;
-
-/// Ids up to this are those of built-in policies, which clients know by id.
-const BUILT_IN_MAX: u32 = 63;
-/// Codecs with the coders that a Java name node names, first choice first.
-const CODECS: [(&str, &str); 3] =
-    [("rs", "rs_native, rs_java"), ("rs-legacy", "rs-legacy_java"), ("xor", "xor_native, xor_java")];
-
-/// All policies by name, in their present states.
-fn all(view: &View<'_>) -> Result<Vec<ErasureCodingPolicyProto>, Refusal> {
-    let broken = |error| Refusal::io(format!("The section of erasure coding policies cannot be read: {error}"));
-    let built_in = ErasureCodingSection::decode(&*storage::image::built_in_policies()).map_err(broken)?.policies;
-    let mut policies = match &view.state.preserved.erasure_coding_section {
-        Some(section) => ErasureCodingSection::decode_length_delimited(&section[..]).map_err(broken)?.policies,
-        None => built_in.clone(),
-    };
-    for policy in &mut policies {
-        // a Java name node saves of the built-in ones no more than id and state
-        if let Some(known) = built_in.iter().find(|known| known.id == policy.id && policy.schema.is_none()) {
-            *policy = ErasureCodingPolicyProto { state: policy.state, ..known.clone() };
-        }
-        if policy.name() == &*view.settings.erasure_coding_default {
-            policy.state = Some(ErasureCodingPolicyState::Enabled as i32);
-        }
-    }
-    policies.sort_by(|a, b| a.name().cmp(b.name()));
-    Ok(policies)
-}
+use vocab::erasure_coding::{CODECS, ErasureCodingPolicy, PolicyState};
 
 pub(super) fn policies(request: &Request<'_>) -> Answer {
-    let mut ec_policies = request.read(all)?;
-    for policy in ec_policies.iter_mut().filter(|policy| policy.id <= BUILT_IN_MAX) {
-        *policy = ErasureCodingPolicyProto { id: policy.id, state: policy.state, ..Default::default() };
-    }
+    let all = request.read(read::get_erasure_coding_policies)?;
+    let ec_policies = all.iter().map(convert::policy_with_state).collect();
     message(&GetErasureCodingPoliciesResponseProto { ec_policies })
 }
 
 pub(super) fn policy_of_path(request: &Request<'_>) -> Answer {
     let asked: GetErasureCodingPolicyRequestProto = decode(request.body.clone())?;
-    request.read(|v| get_erasure_coding_policy(v, asked.src.as_bytes()))?;
-    Ok(EMPTY)
+    let found = request.read(|v| read::get_erasure_coding_policy(v, asked.src.as_bytes()))?;
+    message(&GetErasureCodingPolicyResponseProto { ec_policy: found.as_ref().map(convert::policy) })
 }
 
 pub(super) fn codecs(request: &Request<'_>) -> Answer {
-    request.read(|_| Ok(()))?;
+    request.read(|v| v.check_erasure_coding("getErasureCodingCodecs"))?;
     let codec = |(codec, coders): (&str, &str)| CodecProto { codec: codec.to_owned(), coders: coders.to_owned() };
     message(&GetErasureCodingCodecsResponseProto { codec: CODECS.map(codec).to_vec() })
+}
+
+pub(super) async fn add(request: &Request<'_>) -> Answer {
+    let asked: AddErasureCodingPoliciesRequestProto = decode(request.body.clone())?;
+    let policies = asked.ec_policies.iter().map(convert::new_policy).collect();
+    let results = request.write(write::AddErasureCodingPolicies { policies }).await?;
+    let response = |(result, asked): (Result<ErasureCodingPolicy, Refusal>, ErasureCodingPolicyProto)| match result {
+        Ok(added) => {
+            AddErasureCodingPolicyResponseProto { policy: convert::policy(&added), succeed: true, error_msg: None }
+        }
+        Err(refusal) => AddErasureCodingPolicyResponseProto {
+            policy: asked,
+            succeed: false,
+            error_msg: Some(RemoteException::from(refusal).message),
+        },
+    };
+    let responses = results.into_iter().zip(asked.ec_policies).map(response).collect();
+    message(&AddErasureCodingPoliciesResponseProto { responses })
+}
+
+pub(super) async fn remove(request: &Request<'_>) -> Answer {
+    let asked: RemoveErasureCodingPolicyRequestProto = decode(request.body.clone())?;
+    request.write(write::RemoveErasureCodingPolicy { name: asked.ec_policy_name.into() }).await?;
+    Ok(EMPTY)
+}
+
+pub(super) async fn enable(request: &Request<'_>) -> Answer {
+    let asked: EnableErasureCodingPolicyRequestProto = decode(request.body.clone())?;
+    request.write(write::EnableErasureCodingPolicy { name: asked.ec_policy_name.into() }).await?;
+    Ok(EMPTY)
+}
+
+pub(super) async fn disable(request: &Request<'_>) -> Answer {
+    let asked: DisableErasureCodingPolicyRequestProto = decode(request.body.clone())?;
+    request.write(write::DisableErasureCodingPolicy { name: asked.ec_policy_name.into() }).await?;
+    Ok(EMPTY)
+}
+
+pub(super) async fn set(request: &Request<'_>) -> Answer {
+    let asked: SetErasureCodingPolicyRequestProto = decode(request.body.clone())?;
+    let policy = asked.ec_policy_name.map(Into::into);
+    request.write(write::SetErasureCodingPolicy { path: asked.src.into_bytes(), policy }).await?;
+    Ok(EMPTY)
+}
+
+pub(super) async fn unset(request: &Request<'_>) -> Answer {
+    let asked: UnsetErasureCodingPolicyRequestProto = decode(request.body.clone())?;
+    request.write(write::UnsetErasureCodingPolicy { path: asked.src.into_bytes() }).await?;
+    Ok(EMPTY)
 }
 
 /// Whether DataNodes and racks suffice for policies; for the enabled ones if none is named.
@@ -67,7 +91,11 @@ pub(super) fn topology_result(request: &Request<'_>) -> Answer {
     superuser(request.shared, request.caller, "getECTopologyResultForPolicies")?;
     let (wanted, nodes, racks) = request.read(|v| {
         let blocks = &v.state.blocks;
-        Ok((wanted(&asked.policies, all(v)?)?, blocks.datanode_report(ReportKind::Live).len(), blocks.racks().count()))
+        Ok((
+            wanted(&asked.policies, read::policies(v))?,
+            blocks.datanode_report(ReportKind::Live).len(),
+            blocks.racks().count(),
+        ))
     })?;
     let (result_message, is_supported) = verify(&wanted, nodes as u32, racks as u32);
     let response = EcTopologyVerifierResultProto { result_message, is_supported };
@@ -75,26 +103,26 @@ pub(super) fn topology_result(request: &Request<'_>) -> Answer {
 }
 
 /// The policies that a question is about.
-fn wanted(names: &[String], all: Vec<ErasureCodingPolicyProto>) -> Result<Vec<ErasureCodingPolicyProto>, Refusal> {
+fn wanted(names: &[String], all: Vec<ErasureCodingPolicy>) -> Result<Vec<ErasureCodingPolicy>, Refusal> {
     if names.is_empty() {
-        return Ok(all.into_iter().filter(|p| p.state() == ErasureCodingPolicyState::Enabled).collect());
+        return Ok(all.into_iter().filter(|p| p.state == PolicyState::Enabled).collect());
     }
     let find = |name: &String| {
         let text = || format!("The given erasure coding policy {name} does not exist.");
-        all.iter().find(|p| p.name() == name).cloned().ok_or_else(|| Refusal::HadoopIllegalArgument(text().into()))
+        all.iter().find(|p| *p.name == **name).cloned().ok_or_else(|| Refusal::HadoopIllegalArgument(text().into()))
     };
     names.iter().map(find).collect()
 }
 
 /// The verdict, in the words of `ECTopologyVerifier`.
-fn verify(policies: &[ErasureCodingPolicyProto], nodes: u32, racks: u32) -> (String, bool) {
+fn verify(policies: &[ErasureCodingPolicy], nodes: u32, racks: u32) -> (String, bool) {
     let (mut nodes_wanted, mut racks_wanted) = (0, 0);
-    for schema in policies.iter().filter_map(|p| p.schema.as_ref()) {
-        let units = schema.data_units.saturating_add(schema.parity_units);
+    for stripe in policies.iter().map(|p| p.stripe) {
+        let units = u32::from(stripe.units());
         nodes_wanted = nodes_wanted.max(units);
-        racks_wanted = racks_wanted.max(units.div_ceil(schema.parity_units.max(1)));
+        racks_wanted = racks_wanted.max(units.div_ceil(u32::from(stripe.parity_units.max(1))));
     }
-    let names = policies.iter().map(ErasureCodingPolicyProto::name).collect::<Vec<_>>().join(", ");
+    let names = policies.iter().map(|p| &*p.name).collect::<Vec<_>>().join(", ");
     let lacking = |wanted: u32, what: &str, there: u32| {
         format!(
             "{wanted} {what} are required for the erasure coding policies: {names}. The number of {what} is only {there}."

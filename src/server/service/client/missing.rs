@@ -19,12 +19,6 @@ pub(super) fn answer(request: &Request<'_>) -> Answer {
 /// How Hadoop opens the refusal of a change in safe mode, and whether the request's first text follows.
 fn words(operation: Operation) -> Option<(&'static str, bool)> {
     Some(match operation {
-        Operation::AddErasureCodingPolicies => ("Cannot add erasure coding policy", false),
-        Operation::RemoveErasureCodingPolicy => ("Cannot remove erasure coding policy ", true),
-        Operation::EnableErasureCodingPolicy => ("Cannot enable erasure coding policy ", true),
-        Operation::DisableErasureCodingPolicy => ("Cannot disable erasure coding policy ", true),
-        Operation::SetErasureCodingPolicy => ("Cannot set erasure coding policy on ", true),
-        Operation::UnsetErasureCodingPolicy => ("Cannot unset erasure coding policy on ", true),
         Operation::AllowSnapshot => ("Cannot allow snapshot for ", true),
         Operation::DisallowSnapshot => ("Cannot disallow snapshot for ", true),
         Operation::CreateSnapshot => ("Cannot create snapshot for ", true),

@@ -135,6 +135,12 @@ pub(super) async fn in_time(request: &Request<'_>) -> Answer {
         Operation::SaveNamespace => admin::save_namespace(request).await,
         Operation::ListCorruptFileBlocks => upkeep::corrupt_files(request).await,
         Operation::FinalizeUpgrade => upkeep::finalize_upgrade(request).await,
+        Operation::AddErasureCodingPolicies => erasure_coding::add(request).await,
+        Operation::RemoveErasureCodingPolicy => erasure_coding::remove(request).await,
+        Operation::EnableErasureCodingPolicy => erasure_coding::enable(request).await,
+        Operation::DisableErasureCodingPolicy => erasure_coding::disable(request).await,
+        Operation::SetErasureCodingPolicy => erasure_coding::set(request).await,
+        Operation::UnsetErasureCodingPolicy => erasure_coding::unset(request).await,
         _ => missing::answer(request),
     }
 }

@@ -1,6 +1,7 @@
 //! Blocks with their locations: `LocatedBlockProto` and `LocatedBlocksProto`, written straight onto the buffer of the answer.
 
 use super::datanode::{found, put_info};
+use super::erasure_coding;
 use super::kinds::kind_to_wire;
 use super::nested;
 use blocks::{Blocks, Node, Target};
@@ -34,6 +35,9 @@ pub fn put_blocks(out: &mut BytesMut, blocks: &Blocks, pool: &str, list: &Locate
     }
     // Quirk: an_empty_file_has_no_complete_last_block: Java says so of closed ones too
     out.put_varint_field(5, u64::from(list.last_complete && list.last.is_some()));
+    if let Some(policy) = &list.erasure_coding {
+        out.put_message_field(7, &erasure_coding::policy(policy));
+    }
 }
 
 /// Writes the content of `LocatedBlockProto`. Locations that are gone are left out.

@@ -6,6 +6,7 @@
 
 pub mod attributes;
 pub mod datanode;
+pub mod erasure_coding;
 pub mod kinds;
 pub mod located;
 pub mod status;

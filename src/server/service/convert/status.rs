@@ -1,5 +1,6 @@
 //! `HdfsFileStatusProto`, written straight onto the buffer of the answer.
 
+use super::erasure_coding;
 use super::located::put_blocks;
 use super::nested;
 use blocks::Blocks;
@@ -48,6 +49,9 @@ pub fn put_status(out: &mut BytesMut, status: &FileStatus<'_>, locations: Option
     out.put_varint_field(13, status.id.0 as u64);
     out.put_varint_field(14, status.children.into());
     out.put_varint_field(16, status.storage_policy.into());
+    if let Some(policy) = &status.erasure_coding {
+        out.put_message_field(17, &erasure_coding::policy(policy));
+    }
     out.put_varint_field(18, status.flags.0.into());
 }
 
@@ -82,6 +86,7 @@ mod tests {
                 children: 2,
                 storage_policy: 7,
                 flags: StatusFlags(9),
+                erasure_coding: None,
             };
             let locations = LocatedBlocksProto { file_length: 7, ..Default::default() };
             let expected = HdfsFileStatusProto {

@@ -25,10 +25,9 @@ fn by_kind(quota: &Quota, usage: &Usage) -> Option<StorageTypeQuotaInfosProto> {
     Some(StorageTypeQuotaInfosProto { type_quota_info: kinds().map(info).collect() })
 }
 
-/// `ContentSummaryProto`. There are no snapshots and no striped files to count.
+/// `ContentSummaryProto`. There are no snapshots to count.
 pub fn content_summary(summary: &ContentSummary) -> ContentSummaryProto {
     let (totals, quota) = (&summary.totals, &summary.quota);
-    let is_file = totals.directories == 0 && totals.files == 1;
     ContentSummaryProto {
         length: totals.length,
         file_count: totals.files,
@@ -41,7 +40,7 @@ pub fn content_summary(summary: &ContentSummary) -> ContentSummaryProto {
         snapshot_file_count: Some(0),
         snapshot_directory_count: Some(0),
         snapshot_space_consumed: Some(0),
-        erasure_coding_policy: Some(if is_file { "Replicated" } else { "" }.to_owned()),
+        erasure_coding_policy: Some(summary.erasure_coding_policy.to_string()),
     }
 }
 

@@ -1,0 +1,64 @@
+//! Erasure coding policies. Clients know the built-in ones by their numbers, so no more of them is sent.
+
+use hadoop_proto::hdfs::{EcSchemaOptionEntryProto, EcSchemaProto, ErasureCodingPolicyProto, ErasureCodingPolicyState};
+use ops::write::erasure_coding::NewPolicy;
+use vocab::erasure_coding::{ErasureCodingPolicy, PolicyState};
+
+/// A policy as files and directories have it.
+pub fn policy(policy: &ErasureCodingPolicy) -> ErasureCodingPolicyProto {
+    let id = policy.id.into();
+    if policy.is_built_in() {
+        return ErasureCodingPolicyProto { id, ..Default::default() };
+    }
+    let option = |(key, value): &(std::sync::Arc<str>, std::sync::Arc<str>)| EcSchemaOptionEntryProto {
+        key: key.to_string(),
+        value: value.to_string(),
+    };
+    let schema = EcSchemaProto {
+        codec_name: policy.codec.to_string(),
+        data_units: policy.stripe.data_units.into(),
+        parity_units: policy.stripe.parity_units.into(),
+        options: policy.options.iter().map(option).collect(),
+    };
+    ErasureCodingPolicyProto {
+        name: Some(policy.name.to_string()),
+        schema: Some(schema),
+        cell_size: Some(policy.stripe.cell_size),
+        id,
+        state: None,
+    }
+}
+
+/// A policy with its state.
+pub fn policy_with_state(with: &ErasureCodingPolicy) -> ErasureCodingPolicyProto {
+    let state = match with.state {
+        PolicyState::Disabled => ErasureCodingPolicyState::Disabled,
+        PolicyState::Enabled => ErasureCodingPolicyState::Enabled,
+        PolicyState::Removed => ErasureCodingPolicyState::Removed,
+    };
+    ErasureCodingPolicyProto { state: Some(state as i32), ..policy(with) }
+}
+
+/// A policy that a client wishes; of a built-in one the number says all.
+pub fn new_policy(asked: &ErasureCodingPolicyProto) -> NewPolicy {
+    let built_in = ErasureCodingPolicy::built_in().find(|p| u32::from(p.id) == asked.id);
+    let full = built_in.map(|p| ErasureCodingPolicyProto {
+        cell_size: Some(p.stripe.cell_size),
+        schema: Some(EcSchemaProto {
+            codec_name: p.codec.to_string(),
+            data_units: p.stripe.data_units.into(),
+            parity_units: p.stripe.parity_units.into(),
+            options: Vec::new(),
+        }),
+        ..Default::default()
+    });
+    let asked = full.as_ref().unwrap_or(asked);
+    let schema = asked.schema.clone().unwrap_or_default();
+    NewPolicy {
+        codec: schema.codec_name.into(),
+        data_units: schema.data_units,
+        parity_units: schema.parity_units,
+        cell_size: asked.cell_size(),
+        options: schema.options.into_iter().map(|o| (o.key.into(), o.value.into())).collect(),
+    }
+}

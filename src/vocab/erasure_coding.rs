@@ -1,0 +1,152 @@
+//! Erasure coding policies: how the blocks of a file are split over DataNodes (Hadoop's `ErasureCodingPolicy`, `SystemErasureCodingPolicies`).
+
+use std::sync::Arc;
+
+/// Number of "no erasure coding", as in edit records and inodes.
+pub const REPLICATION: u8 = 0;
+/// Name under which a directory says that files below it are replicated, whatever is set above it.
+pub const REPLICATION_NAME: &str = "replication";
+/// Ids from here on are those of policies that administrators added; clients know those below by their ids.
+pub const FIRST_USER_DEFINED: u8 = 64;
+/// The last id.
+pub const LAST: u8 = 127;
+/// Most data and parity blocks of one group.
+pub const UNITS_MAX: u32 = 16;
+/// Attribute (of the system namespace) by which a directory has a policy.
+pub const XATTR: &str = "hdfs.erasurecoding.policy";
+/// Codecs with the coders that a Java name node names, first choice first.
+pub const CODECS: [(&str, &str); 3] =
+    [("rs", "rs_native, rs_java"), ("rs-legacy", "rs-legacy_java"), ("xor", "xor_native, xor_java")];
+
+/// Id, name, codec, data units, parity units; all with cells of 1 MiB.
+const BUILT_IN: [(u8, &str, &str, u8, u8); 5] = [
+    (1, "RS-6-3-1024k", "rs", 6, 3),
+    (2, "RS-3-2-1024k", "rs", 3, 2),
+    (3, "RS-LEGACY-6-3-1024k", "rs-legacy", 6, 3),
+    (4, "XOR-2-1-1024k", "xor", 2, 1),
+    (5, "RS-10-4-1024k", "rs", 10, 4),
+];
+
+/// Whether new directories and files may get a policy. Numbered as `ErasureCodingPolicyState`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, Default)]
+#[allow(missing_docs)]
+pub enum PolicyState {
+    #[default]
+    Disabled = 1,
+    Enabled = 2,
+    Removed = 3,
+}
+
+impl PolicyState {
+    /// The state of a number.
+    pub fn of(number: u64) -> Option<PolicyState> {
+        [PolicyState::Disabled, PolicyState::Enabled, PolicyState::Removed].into_iter().find(|s| *s as u64 == number)
+    }
+}
+
+/// How a block group is laid out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub struct Stripe {
+    /// Data blocks of a group.
+    pub data_units: u8,
+    /// Parity blocks of a group.
+    pub parity_units: u8,
+    /// Bytes of a cell.
+    pub cell_size: u32,
+}
+
+impl Stripe {
+    /// Data and parity blocks.
+    pub fn units(&self) -> u8 {
+        self.data_units + self.parity_units
+    }
+
+    /// Bytes on all disks of a group with `bytes` of data (`StripedBlockUtil.spaceConsumedByStripedBlock`).
+    pub fn space_used(&self, bytes: u64) -> u64 {
+        let cell = u64::from(self.cell_size.max(1));
+        let stripe = cell * u64::from(self.data_units.max(1));
+        let parity_block = bytes / stripe * cell + (bytes % stripe).min(cell);
+        bytes + parity_block * u64::from(self.parity_units)
+    }
+}
+
+/// A policy.
+#[derive(Clone, PartialEq, Eq, Debug, Hash)]
+pub struct ErasureCodingPolicy {
+    /// Number, as files have it.
+    pub id: u8,
+    /// Name, as directories have it.
+    pub name: Arc<str>,
+    /// Codec.
+    pub codec: Arc<str>,
+    /// Layout of a block group.
+    pub stripe: Stripe,
+    /// Options of the codec that Hadoop does not interpret, by key.
+    pub options: Vec<(Arc<str>, Arc<str>)>,
+    /// State as it is saved.
+    pub state: PolicyState,
+}
+
+impl ErasureCodingPolicy {
+    /// A disabled policy under the name that its codec and layout give it.
+    pub fn new(id: u8, codec: &str, stripe: Stripe, mut options: Vec<(Arc<str>, Arc<str>)>) -> ErasureCodingPolicy {
+        options.sort();
+        let Stripe { data_units, parity_units, cell_size } = stripe;
+        let name = format!("{}-{data_units}-{parity_units}-{}k", codec.to_uppercase(), cell_size / 1024).into();
+        ErasureCodingPolicy { id, name, codec: codec.into(), stripe, options, state: PolicyState::Disabled }
+    }
+
+    /// Whether it is one that every file system has.
+    pub fn is_built_in(&self) -> bool {
+        self.id < FIRST_USER_DEFINED
+    }
+
+    /// The policy as Java prints it.
+    pub fn describe(&self) -> String {
+        let ErasureCodingPolicy { id, name, codec, stripe, options, .. } = self;
+        let Stripe { data_units, parity_units, cell_size } = stripe;
+        let options: String = options.iter().map(|(key, value)| format!(", {key}={value}")).collect();
+        format!(
+            "ErasureCodingPolicy=[Name={name}, Schema=[ECSchema=[Codec={codec}, numDataUnits={data_units}, numParityUnits={parity_units}{options}]], CellSize={cell_size}, Id={id}]"
+        )
+    }
+
+    /// The policies that every file system has, disabled.
+    pub fn built_in() -> impl Iterator<Item = ErasureCodingPolicy> {
+        BUILT_IN.into_iter().map(|(id, name, codec, data_units, parity_units)| ErasureCodingPolicy {
+            id,
+            name: name.into(),
+            codec: codec.into(),
+            stripe: Stripe { data_units, parity_units, cell_size: 1 << 20 },
+            options: Vec::new(),
+            state: PolicyState::Disabled,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn space_of_a_group_as_hadoop_counts_it() {
+        let stripe = |data_units, parity_units, cell_size| Stripe { data_units, parity_units, cell_size };
+        for (stripe, bytes, used) in [
+            (stripe(3, 2, 1 << 20), 1000, 3000),
+            (stripe(6, 3, 1 << 20), 1000, 4000),
+            (stripe(3, 2, 1 << 20), 3 << 20, 5 << 20),
+            (stripe(2, 1, 65_536), 100_000, 165_536),
+            (stripe(2, 1, 65_536), 200_000, 331_072),
+            (stripe(2, 1, 65_536), 0, 0),
+        ] {
+            assert_eq!(stripe.space_used(bytes), used, "{stripe:?} {bytes}");
+        }
+    }
+
+    #[test]
+    fn names_follow_from_codec_and_layout() {
+        for policy in ErasureCodingPolicy::built_in() {
+            assert_eq!(ErasureCodingPolicy::new(policy.id, &policy.codec, policy.stripe, Vec::new()), policy);
+        }
+    }
+}
