@@ -378,6 +378,25 @@ fn settle(w: &mut Writer, call: &Call, answer: Answer, engine: &Engine, os: &Os,
     }
 }
 
+/// What a writer asks when it creates a file.
+fn new_file(path: &str, overwrite: bool, client: std::sync::Arc<str>, modes: CreateModes) -> Create {
+    Create {
+        path: path.into(),
+        modes,
+        client,
+        create: true,
+        overwrite,
+        create_parents: false,
+        replication: 3,
+        block_size: 1_000,
+        lazy_persist: false,
+        should_replicate: false,
+        erasure_coding_policy: None,
+        storage_policy: None,
+    }
+}
+
+/// Makes one call as the writer knows its files.
 async fn ask(asked: &Call, client: &str, before: &Writer, engine: &Engine) -> Result<Answer, Refusal> {
     let fenced = before.fenced;
     let client: std::sync::Arc<str> = client.into();
@@ -389,20 +408,7 @@ async fn ask(asked: &Call, client: &str, before: &Writer, engine: &Engine) -> Re
             call(engine, &op, fenced).await.map(plain)
         }
         Call::Create(path, overwrite) => {
-            let op = Create {
-                path: path.as_str().into(),
-                modes: modes(0o644),
-                client,
-                create: true,
-                overwrite: *overwrite,
-                create_parents: false,
-                replication: 3,
-                block_size: 1_000,
-                lazy_persist: false,
-                should_replicate: false,
-                erasure_coding_policy: None,
-                storage_policy: None,
-            };
+            let op = new_file(path, *overwrite, client, modes(0o644));
             call(engine, &op, fenced).await.map(|status| Answer::File(status.id.0))
         }
         Call::AddBlock(path) => {

@@ -151,7 +151,7 @@ impl StringTableBuilder {
         out.put_delimited(&header);
         for (table, order) in self.order.iter().enumerate() {
             for (i, text) in order.iter().enumerate() {
-                let id = i as u32 + 1 | (table as u32) << SERIAL_BITS;
+                let id = (i as u32 + 1) | ((table as u32) << SERIAL_BITS);
                 let mut entry = Vec::new();
                 entry.put_varint_field(1, u64::from(id));
                 entry.put_bytes_field(2, text.as_bytes());
