@@ -97,11 +97,11 @@ impl Blocks {
             v.non_dfs_used = report.non_dfs_used;
             v.mount = report.mount.clone();
             v.heartbeat_since_failover = true;
-            stats.capacity += report.capacity;
-            stats.dfs_used += report.dfs_used;
-            stats.remaining += report.remaining;
-            stats.block_pool_used += report.block_pool_used;
-            stats.non_dfs_used += report.non_dfs_used;
+            stats.capacity = stats.capacity.saturating_add(report.capacity);
+            stats.dfs_used = stats.dfs_used.saturating_add(report.dfs_used);
+            stats.remaining = stats.remaining.saturating_add(report.remaining);
+            stats.block_pool_used = stats.block_pool_used.saturating_add(report.block_pool_used);
+            stats.non_dfs_used = stats.non_dfs_used.saturating_add(report.non_dfs_used);
         }
         let roll_ms = 10 * 60 * 1_000;
         let node = self.registry.node(n).expect("a node");

@@ -123,18 +123,18 @@ impl Blocks {
         s.stale_nodes += usize::from(node.is_stale(now, self.settings.stale_interval_ms));
         s.xceivers += u64::from(node.stats.xceivers);
         s.volume_failures += u64::from(node.stats.volume_failures);
-        s.capacity_lost += node.volume_failures.as_ref().map_or(0, |f| f.capacity_lost);
+        s.capacity_lost = s.capacity_lost.saturating_add(node.volume_failures.as_ref().map_or(0, |f| f.capacity_lost));
         // only what nodes in service have counts; leaving ones still lend their caches
         if node.in_service() {
-            s.used += node.stats.dfs_used;
-            s.block_pool_used += node.stats.block_pool_used;
-            s.capacity += node.stats.capacity;
-            s.remaining += node.stats.remaining;
-            s.non_dfs_used += node.stats.non_dfs_used;
+            s.used = s.used.saturating_add(node.stats.dfs_used);
+            s.block_pool_used = s.block_pool_used.saturating_add(node.stats.block_pool_used);
+            s.capacity = s.capacity.saturating_add(node.stats.capacity);
+            s.remaining = s.remaining.saturating_add(node.stats.remaining);
+            s.non_dfs_used = s.non_dfs_used.saturating_add(node.stats.non_dfs_used);
         }
         if !matches!(node.admin, AdminState::Decommissioned | AdminState::InMaintenance) {
-            s.cache_capacity += node.stats.cache_capacity;
-            s.cache_used += node.stats.cache_used;
+            s.cache_capacity = s.cache_capacity.saturating_add(node.stats.cache_capacity);
+            s.cache_used = s.cache_used.saturating_add(node.stats.cache_used);
         }
     }
 
@@ -156,11 +156,11 @@ impl Blocks {
                 let mut on_node = false;
                 for v in self.registry.volumes_of(node).filter(|v| v.kind == kind && v.state != VolumeState::Failed) {
                     on_node = true;
-                    sum.capacity += v.capacity;
-                    sum.used += v.dfs_used;
-                    sum.remaining += v.remaining;
-                    sum.block_pool_used += v.block_pool_used;
-                    sum.non_dfs_used += v.non_dfs_used;
+                    sum.capacity = sum.capacity.saturating_add(v.capacity);
+                    sum.used = sum.used.saturating_add(v.dfs_used);
+                    sum.remaining = sum.remaining.saturating_add(v.remaining);
+                    sum.block_pool_used = sum.block_pool_used.saturating_add(v.block_pool_used);
+                    sum.non_dfs_used = sum.non_dfs_used.saturating_add(v.non_dfs_used);
                 }
                 sum.nodes_in_service += usize::from(on_node);
                 any |= on_node;

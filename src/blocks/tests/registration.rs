@@ -128,3 +128,27 @@ fn the_same_uuid_at_another_address_moves_the_node() {
         )
     );
 }
+
+#[test]
+fn figures_of_any_size_are_summed_up() {
+    let mut w = World::new(Settings::default());
+    w.register_on(1, "/r");
+    w.register_on(2, "/r");
+    for n in 1..=2 {
+        let mut figures = w.figures(n);
+        let all = crate::VolumeReport {
+            capacity: u64::MAX,
+            remaining: u64::MAX,
+            dfs_used: u64::MAX,
+            ..figures.volumes[0].clone()
+        };
+        figures.volumes = vec![
+            all.clone(),
+            crate::VolumeReport { volume: crate::VolumeId { id: "second".into(), ..all.volume.clone() }, ..all },
+        ];
+        (figures.cache_capacity, figures.cache_used, figures.xceivers) = (u64::MAX, u64::MAX, u32::MAX);
+        let id = w.registration(n);
+        w.blocks.heartbeat(&mut w.store, &id, &figures, w.now).expect("heartbeat");
+    }
+    assert_eq!(w.blocks.stats(&w.store, w.now.monotonic).capacity, u64::MAX);
+}
