@@ -74,7 +74,7 @@ pub fn format(
 pub fn context(info: &StorageInfo, txid: Txid) -> SaveContext {
     SaveContext {
         layout: LayoutVersion::CURRENT,
-        namespace_id: info.namespace_id.unsigned_abs(),
+        namespace_id: info.namespace_id.cast_unsigned(),
         txid,
         expanded_string_tables: true,
     }

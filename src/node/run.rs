@@ -226,7 +226,7 @@ fn assemble(
         image_folders: directories.image_folders().into(),
         edits_folders: directories.edits_folders(),
         retention: retention(settings),
-        namespace_id: info.namespace_id.unsigned_abs(),
+        namespace_id: info.namespace_id.cast_unsigned(),
         layout: LayoutVersion::CURRENT,
         expanded_string_tables: true,
         newest: (txid, None).into(),

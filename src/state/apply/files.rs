@@ -25,7 +25,7 @@ impl State {
                 REPLICATION => add.replication.clamp(cx.policy.replication_min, cx.policy.replication_max),
                 _ => 1,
             },
-            block_size: add.block_size,
+            block_size: add.block_size.max(1),
             storage_policy: add.storage_policy,
             erasure_coding_policy: add.erasure_coding_policy,
         };

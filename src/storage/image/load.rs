@@ -281,7 +281,7 @@ impl<'a> Loader<'a> {
         };
         let kind = InodeKind::File {
             replication,
-            block_size: file.block_size,
+            block_size: file.block_size.max(1),
             storage_policy: file.storage_policy as u8,
             erasure_coding_policy,
         };

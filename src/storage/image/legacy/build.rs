@@ -46,7 +46,7 @@ fn add(store: &mut Store, build: &mut Build, node: &Node<'_>) -> Result<InodeHan
         Kind::Directory { .. } => InodeKind::Directory { children: 0, child_count: 0, storage_policy: 0 },
         Kind::File { replication, block_size, .. } => InodeKind::File {
             replication: *replication,
-            block_size: *block_size,
+            block_size: (*block_size).max(1),
             storage_policy: 0,
             erasure_coding_policy: 0,
         },
