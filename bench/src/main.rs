@@ -1,2 +1,42 @@
-//! Benchmarks.
-fn main() {}
+//! Purpose: measurements of the core without a network: instructions under the state lock, block reports, image load and save.
+//! Called by: people and CI, from the command line; the throughput of a whole name node is measured by `nnthroughput.sh`.
+//! Calls: ops, state, blocks, storage (image), edit.
+//! Never: asserts a speed; measures without checking that the work was done.
+//! Invariants: populations are functions of their size, so that counts of instructions repeat.
+
+mod image;
+mod instructions;
+mod reports;
+mod world;
+
+use std::process::ExitCode;
+
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
+const USAGE: &str = "usage: bench instructions [OPERATIONS]   instructions under the state lock (needs valgrind)
+       bench reports [REPLICAS]          replicas per second of full block reports
+       bench image [FILES]               load and save of an image";
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let number = |at: usize, default: usize| words.get(at).map_or(Some(default), |word| word.parse().ok());
+    let done = match words.first().map(String::as_str) {
+        Some("instructions") => number(1, 2_000).map(instructions::table),
+        Some("holds") => number(3, 1).and_then(|n| Some(instructions::holds(words.get(1)?, words.get(2)?, n))),
+        Some("reports") => number(1, 1_000_000).map(reports::table),
+        Some("image") => number(1, 1_000_000).map(image::table),
+        _ => None,
+    };
+    match done {
+        Some(Ok(())) => ExitCode::SUCCESS,
+        Some(Err(error)) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+        None => {
+            eprintln!("{USAGE}");
+            ExitCode::from(2)
+        }
+    }
+}

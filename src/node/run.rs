@@ -53,12 +53,20 @@ pub struct Serving {
 /// Why it did not start.
 pub fn run(launch: Launch, ready: impl AsyncFnOnce(Serving) -> Result<(), StartError>) -> Result<u8, StartError> {
     end_on_broken_invariant();
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(StartError::system("threads"))?;
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    let runtime = runtime.worker_threads(connection_threads()).enable_all().build();
+    let runtime = runtime.map_err(StartError::system("threads"))?;
     let code = runtime.block_on(serve(launch, ready));
     // a load that a signal has cut short does not hold up the end of the process
     runtime.shutdown_background();
     code
+}
+
+/// Threads that serve connections: half the cores. A worker that gets work wakes another one to look for more, so with as many workers as
+/// cores most wake-ups find nothing (measured: 1.6 instead of 2.9 switches and three quarters of the CPU time for a write call), and the
+/// journal, long computations and the system's network stack need cores too.
+fn connection_threads() -> usize {
+    std::thread::available_parallelism().map_or(1, |cores| cores.get().div_ceil(2))
 }
 
 /// A panic anywhere means that an invariant is broken: the process ends on the spot, before anything that may rest on it is answered.
