@@ -1,8 +1,8 @@
 //! `COMPAT.md`: what of a Hadoop 3.5 NameNode is done here and what is missing, made from the tables that the product itself goes by, and
 //! kept fresh by this test (`COMPAT_WRITE=1 cargo test --test main compat` writes it anew).
 
-use edit::frame;
 use edit::Opcode;
+use edit::frame;
 use hadoop_proto::services;
 use server::service::table::{Handler, PortKind};
 use state::{Effects, Fit, Mode, RootAttributes, State};
@@ -23,7 +23,8 @@ fn methods(out: &mut String) {
     for service in PortKind::Client.services() {
         let (mut done, mut missing) = (0, Vec::new());
         for method in service.methods {
-            let found = PortKind::Client.find(service.protocol, service.version, method.name).expect("a method of the schema");
+            let found =
+                PortKind::Client.find(service.protocol, service.version, method.name).expect("a method of the schema");
             let there = match found.handler {
                 Handler::Client(operation) => operation.row().implemented,
                 Handler::Missing => false,
@@ -42,7 +43,10 @@ fn methods(out: &mut String) {
 fn opcodes() -> BTreeMap<u8, &'static str> {
     let folder = root().join("tests/golden/edits/3.5.0/allops");
     let name = std::fs::read_dir(&folder).expect("golden log").map(|e| e.expect("entry").path());
-    let log = name.into_iter().find(|p| p.extension().is_none() && p.to_string_lossy().contains("edits_0")).expect("a segment");
+    let log = name
+        .into_iter()
+        .find(|p| p.extension().is_none() && p.to_string_lossy().contains("edits_0"))
+        .expect("a segment");
     let bytes = std::fs::read(log).expect("segment");
     let policy = Policy::default();
     let mut state = State::new(RootAttributes { user: "hdfs", group: "supergroup", mode: Permission::new(0o755) });
@@ -72,7 +76,10 @@ fn opcodes() -> BTreeMap<u8, &'static str> {
 
 fn records(out: &mut String) {
     let seen = opcodes();
-    let _ = writeln!(out, "\n## Edit records\n\nAll opcodes are decoded at every layout from -16 to -67. Applied:\n\n| outcome | opcodes |\n|---|---|");
+    let _ = writeln!(
+        out,
+        "\n## Edit records\n\nAll opcodes are decoded at every layout from -16 to -67. Applied:\n\n| outcome | opcodes |\n|---|---|"
+    );
     for outcome in ["done", "refused by name", "not tried"] {
         let names: Vec<&str> = seen
             .iter()
@@ -93,7 +100,11 @@ fn keys(out: &mut String) {
     let of_namenode: Vec<_> = rows.iter().filter(|r| r.get(3) != Some(&"-")).collect();
     let (honoured, missing): (Vec<_>, Vec<_>) = of_namenode.into_iter().partition(|r| r.get(4) != Some(&"-"));
     assert!(honoured.len() > 100, "the table of keys was read");
-    let _ = writeln!(out, "\n## Configuration keys\n\n{} keys that a NameNode reads are honoured. Not yet (named at start when set):\n", honoured.len());
+    let _ = writeln!(
+        out,
+        "\n## Configuration keys\n\n{} keys that a NameNode reads are honoured. Not yet (named at start when set):\n",
+        honoured.len()
+    );
     for row in missing {
         let _ = writeln!(out, "- `{}`", row[0]);
     }

@@ -54,7 +54,12 @@ impl Engine {
     ///
     /// # Errors
     /// Not in safe mode; no directory took the image.
-    pub async fn save_namespace(self: &Arc<Self>, caller: &Caller, window_seconds: u64, gap: u64) -> Result<bool, Refusal> {
+    pub async fn save_namespace(
+        self: &Arc<Self>,
+        caller: &Caller,
+        window_seconds: u64,
+        gap: u64,
+    ) -> Result<bool, Refusal> {
         let engine = self.clone();
         let checkpoints = self.checkpoints();
         let _one = checkpoints.running.lock().await;
@@ -81,7 +86,8 @@ impl Engine {
     fn newest_is_recent(&self, window_seconds: u64, gap: u64) -> bool {
         let (txid, made) = *self.checkpoints().newest.lock();
         let now = self.now().monotonic.0;
-        let young = made.is_some_and(|made| now.saturating_sub(made) <= Duration::from_secs(window_seconds).as_millis() as u64);
+        let young =
+            made.is_some_and(|made| now.saturating_sub(made) <= Duration::from_secs(window_seconds).as_millis() as u64);
         young && self.journal().last_assigned().0 <= txid.0 + gap
     }
 
@@ -89,24 +95,26 @@ impl Engine {
     fn save_now(&self, caller: &Caller) -> Result<(), Refusal> {
         let checkpoints = self.checkpoints();
         let folders = checkpoints.image_folders.lock().clone();
-        let (txid, saved) = self.lock().read("saveNamespace", |state| {
-            if !state.blocks.safe_mode.is_on() {
-                return Err(self.must_be_in_safe_mode(caller).err());
-            }
-            let txid = Txid(self.journal().roll().0 - 1);
-            let context = SaveContext {
-                layout: checkpoints.layout,
-                namespace_id: checkpoints.namespace_id,
-                txid,
-                expanded_string_tables: checkpoints.expanded_string_tables,
-            };
-            // an image must not say more than the log that leads to it
-            if self.journal().watermark().wait_blocking(txid.next()).is_err() {
-                return Err(None);
-            }
-            Ok((txid, image::save(&*checkpoints.os.disk, &folders, state, context)))
-        })
-        .map_err(|refusal| refusal.unwrap_or_else(|| Refusal::io("The edit log has failed.")))?;
+        let (txid, saved) = self
+            .lock()
+            .read("saveNamespace", |state| {
+                if !state.blocks.safe_mode.is_on() {
+                    return Err(self.must_be_in_safe_mode(caller).err());
+                }
+                let txid = Txid(self.journal().roll().0 - 1);
+                let context = SaveContext {
+                    layout: checkpoints.layout,
+                    namespace_id: checkpoints.namespace_id,
+                    txid,
+                    expanded_string_tables: checkpoints.expanded_string_tables,
+                };
+                // an image must not say more than the log that leads to it
+                if self.journal().watermark().wait_blocking(txid.next()).is_err() {
+                    return Err(None);
+                }
+                Ok((txid, image::save(&*checkpoints.os.disk, &folders, state, context)))
+            })
+            .map_err(|refusal| refusal.unwrap_or_else(|| Refusal::io("The edit log has failed.")))?;
         let failed = match saved {
             Ok(saved) => saved.failed,
             Err(SaveError::NoDirectory(failed)) => {

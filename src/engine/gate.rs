@@ -60,7 +60,9 @@ impl Gate {
             return Ok(());
         }
         let (category, state) = (name(category), state.name());
-        let text = format!("Operation category {category} is not supported in state {state}. Visit https://s.apache.org/sbnn-error");
+        let text = format!(
+            "Operation category {category} is not supported in state {state}. Visit https://s.apache.org/sbnn-error"
+        );
         Err(Refusal::Standby(text.into()))
     }
 }
@@ -84,7 +86,10 @@ mod tests {
     fn a_closed_gate_names_category_and_state() {
         let gate = Gate::new(HaState::Standby);
         let Err(Refusal::Standby(text)) = gate.pass(Category::Write) else { panic!("passed") };
-        assert_eq!(&*text, "Operation category WRITE is not supported in state standby. Visit https://s.apache.org/sbnn-error");
+        assert_eq!(
+            &*text,
+            "Operation category WRITE is not supported in state standby. Visit https://s.apache.org/sbnn-error"
+        );
         assert_eq!(gate.pass(Category::Unchecked), Ok(()));
         gate.set(HaState::Active);
         assert_eq!(gate.pass(Category::Write), Ok(()));

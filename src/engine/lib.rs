@@ -41,7 +41,15 @@ pub struct Engine {
 
 impl Engine {
     /// Takes over a loaded state and its open journal.
-    pub fn new(state: State, journal: Journal, settings: ops::Settings, policy: Policy, clock: Arc<dyn Clock>, ha: HaState, checkpoints: Checkpoints) -> Engine {
+    pub fn new(
+        state: State,
+        journal: Journal,
+        settings: ops::Settings,
+        policy: Policy,
+        clock: Arc<dyn Clock>,
+        ha: HaState,
+        checkpoints: Checkpoints,
+    ) -> Engine {
         Engine {
             state: StateLock::new(state),
             journal,
