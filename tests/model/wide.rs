@@ -165,7 +165,7 @@ impl Wide {
                     overwrite: self.dice.one_in(2),
                     create_parents: true,
                     replication: 1 + self.dice.below(3) as u16,
-                    block_size: self.dice.of(&[1_000, 2_000]),
+                    block_size: self.dice.of(&[1_000, 1_000, 1_000, 2_000]),
                     lazy_persist: self.dice.one_in(20),
                     should_replicate: false,
                     erasure_coding_policy: None,
@@ -311,12 +311,18 @@ impl Wide {
                 self.ask("truncate", &Truncate { path: file.path, new_length, client });
             }
             5 | 6 => {
+                if self.dice.one_in(2) {
+                    ["/joined", "/part"].iter().for_each(|path| self.put(path));
+                    self.ask("concat", &Concat { target: b"/joined".to_vec(), sources: vec![b"/part".to_vec()] });
+                    return;
+                }
                 let target = self.any_where(|found| found.open.is_none() && !found.blocks.is_empty());
                 let parent = vocab::path::parent(&target.path).map(<[u8]>::to_vec);
                 let joins = |found: &&Found| {
-                    found.path != target.path
-                        && vocab::path::parent(&found.path) == parent.as_deref()
+                    found.open.is_none()
                         && !found.blocks.is_empty()
+                        && found.path != target.path
+                        && vocab::path::parent(&found.path) == parent.as_deref()
                 };
                 let mut sources: Vec<Vec<u8>> = self.all.iter().filter(joins).map(|found| found.path.clone()).collect();
                 sources.truncate(1 + self.dice.below(2));
@@ -347,6 +353,45 @@ impl Wide {
                 self.world.turn(&self.users[0], |turn| check_leases(turn, || "HDFS_NameNode-1".into()));
             }
         }
+    }
+
+    /// A closed file of one block, as far as quotas let it be made.
+    fn put(&mut self, path: &str) {
+        let (root, client): (Who, Arc<str>) = (self.users[0].clone(), "putter".into());
+        let path = path.as_bytes().to_vec();
+        let create = Create {
+            path: path.clone(),
+            modes: modes(0o644),
+            client: client.clone(),
+            create: true,
+            overwrite: true,
+            create_parents: true,
+            replication: 2,
+            block_size: 1_000,
+            lazy_persist: false,
+            should_replicate: false,
+            erasure_coding_policy: None,
+            storage_policy: None,
+        };
+        let Ok(status) = self.world.write(&root, &create) else { return };
+        let add = AddBlock {
+            path: path.clone(),
+            file: status.id,
+            client: client.clone(),
+            previous: None,
+            previous_pool: None,
+            excluded: vec![],
+            favored: vec![],
+            no_local_write: false,
+            no_local_rack: false,
+            ignore_client_locality: false,
+        };
+        let last = self.world.write(&root, &add).ok().map(|b| Block { length: 500, ..b.located.block });
+        if let Some(block) = last {
+            self.world.received(block);
+        }
+        // without a block it is closed empty, and a concat is refused
+        drop(self.world.write(&root, &Complete { path, file: status.id, client, last, last_pool: None }));
     }
 
     /// A DataNode says how the recovery of a block ended.
