@@ -188,3 +188,16 @@ fn ranges_of_a_file_being_written() {
     assert_eq!(ranges(&w, 120, 1), (100, vec![100]));
     assert_eq!(ranges(&w, 140, 1), (100, vec![]));
 }
+
+#[test]
+fn a_block_size_fits_hadoops_file_records() {
+    let mut w = World::new();
+    let mut create = |block_size: u64| {
+        let op = Create { block_size, ..World::create_op("/f", "c1") };
+        w.write(&superuser(), &op).map(|_| ()).unwrap_err()
+    };
+    let text = |value: &str| Refusal::IllegalArgument(format!("Illagal value: PREFERRED_BLOCK_SIZE = {value}").into());
+    assert_eq!(create(1 << 48), text("281474976710656 > MAX = 281474976710655"));
+    let least = "is less than configured minimum value dfs.namenode.fs-limits.min-block-size=1048576";
+    assert_eq!(create(-(1i64 << 31) as u64), Refusal::io(format!("Specified block size -2147483648 {least}")));
+}
