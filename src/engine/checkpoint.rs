@@ -37,6 +37,10 @@ pub struct Checkpoints {
     pub running: tokio::sync::Mutex<()>,
 }
 
+fn not_in_safe_mode() -> Refusal {
+    Refusal::io("Safe mode should be turned ON in order to create namespace image.")
+}
+
 impl Engine {
     /// Ends the open segment and begins the next (`rollEdits`). The first transaction of the new segment is durable when this returns.
     ///
@@ -70,8 +74,7 @@ impl Engine {
         while self.reclaim_slice(RECLAIM_SLICE) {
             tokio::task::yield_now().await;
         }
-        let caller = caller.clone();
-        let saved = tokio::task::spawn_blocking(move || engine.save_now(&caller)).await;
+        let saved = tokio::task::spawn_blocking(move || engine.save_now()).await;
         saved.unwrap_or_else(|panicked| std::panic::resume_unwind(panicked.into_panic()))?;
         Ok(true)
     }
@@ -80,7 +83,7 @@ impl Engine {
         if self.view("saveNamespace", caller, |view| view.state.blocks.safe_mode.is_on()) {
             return Ok(());
         }
-        Err(Refusal::io("Safe mode should be turned ON in order to create namespace image."))
+        Err(not_in_safe_mode())
     }
 
     fn newest_is_recent(&self, window_seconds: u64, gap: u64) -> bool {
@@ -92,14 +95,14 @@ impl Engine {
     }
 
     /// Rolls the log and saves what it ends with, under one read hold: no write comes between.
-    fn save_now(&self, caller: &Caller) -> Result<(), Refusal> {
+    fn save_now(&self) -> Result<(), Refusal> {
         let checkpoints = self.checkpoints();
         let folders = checkpoints.image_folders.lock().clone();
         let (txid, saved) = self
             .lock()
             .read("saveNamespace", |state| {
                 if !state.blocks.safe_mode.is_on() {
-                    return Err(self.must_be_in_safe_mode(caller).err());
+                    return Err(Some(not_in_safe_mode()));
                 }
                 let txid = Txid(self.journal().roll().0 - 1);
                 let context = SaveContext {

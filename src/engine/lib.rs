@@ -1,5 +1,5 @@
 //! Purpose: the conductor: one lock around the state, one order of edit records, one fence before anything leaves; and the periodic work.
-//! Called by: server, ha, the binary's node assembly.
+//! Called by: server, the binary's node assembly.
 //! Calls: ops (what an operation does), state, storage (journal, image), os (clocks).
 //! Never: knows a message format or a configuration key; hands out a guard of the state lock; holds the lock over an await.
 //! Invariants: the order of records in the journal is the order of their application; no reply of a write call, no refusal of one and no
@@ -19,7 +19,6 @@ pub use turn::Decided;
 
 use ops::table::Operation;
 use os::clock::Clock;
-use parking_lot::RwLock;
 use state::{Effect, Effects, State};
 use std::sync::Arc;
 use storage::journal::Journal;
@@ -33,7 +32,8 @@ pub struct Engine {
     state: StateLock<State>,
     journal: Journal,
     gate: Gate,
-    settings: RwLock<(Arc<ops::Settings>, Arc<Policy>)>,
+    settings: ops::Settings,
+    policy: Policy,
     clock: Arc<dyn Clock>,
     reclaim: Notify,
     checkpoints: Checkpoints,
@@ -54,7 +54,8 @@ impl Engine {
             state: StateLock::new(state),
             journal,
             gate: Gate::new(ha),
-            settings: RwLock::new((Arc::new(settings), Arc::new(policy))),
+            settings,
+            policy,
             clock,
             reclaim: Notify::new(),
             checkpoints,
@@ -85,10 +86,6 @@ impl Engine {
     pub fn checkpoints(&self) -> &Checkpoints {
         &self.checkpoints
     }
-    /// Replaces the settings; calls under way keep theirs.
-    pub fn reconfigure(&self, settings: ops::Settings, policy: Policy) {
-        *self.settings.write() = (Arc::new(settings), Arc::new(policy));
-    }
     /// Returns when subtrees wait to be freed.
     pub(crate) async fn reclaim_notified(&self) {
         self.reclaim.notified().await;
@@ -101,9 +98,9 @@ impl Engine {
     pub fn now(&self) -> Now {
         Now { wall: TimeMs(self.clock.wall_ms()), monotonic: MonotonicMs(self.clock.monotonic_ms()) }
     }
-    /// Settings as they are now; a call keeps what it began with.
-    pub fn settings(&self) -> (Arc<ops::Settings>, Arc<Policy>) {
-        self.settings.read().clone()
+    /// What the operations go by.
+    pub fn settings(&self) -> &ops::Settings {
+        &self.settings
     }
 
     /// Acts on what followed from a hold.

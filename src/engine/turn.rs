@@ -3,10 +3,9 @@
 use crate::Engine;
 use edit::Record;
 use ops::context::{Log, Turn, View, Write};
-use state::{Effects, Mode, State};
+use state::{Effects, Mode};
 use storage::journal::Journal;
-use vocab::time::Now;
-use vocab::{Caller, Policy, Refusal, Txid};
+use vocab::{Caller, Refusal, Txid};
 
 /// The journal as the operations see it: somewhere to append.
 struct JournalLog<'a>(&'a Journal);
@@ -41,7 +40,7 @@ impl Engine {
         self.fence(decided).await
     }
 
-    /// As [`Engine::write`], without waiting: for callers that answer later.
+    /// Prepares under a read hold and runs under a write hold; what comes of it has not passed the fence.
     fn decide<W: Write>(&self, operation: &W, caller: &Caller) -> Decided<Result<W::Reply, Refusal>> {
         let name = W::OPERATION.row().method;
         let prepared = match self.view(name, caller, |view| operation.prepare(view)) {
@@ -53,13 +52,12 @@ impl Engine {
 
     /// Runs `f` under the write hold with a turn of its own. `name` is for the account of holds.
     pub fn turn<R>(&self, name: &'static str, caller: &Caller, f: impl FnOnce(&mut Turn<'_>) -> R) -> Decided<R> {
-        let (settings, policy) = self.settings();
         let now = self.now();
         let mut effects = Effects::new(Mode::Live);
         let decided = self.lock().write(name, |state| {
             state.set_clock(now);
             let mut log = JournalLog(self.journal());
-            let mut turn = Turn::new(state, &mut log, &settings, &policy, now, caller, &mut effects);
+            let mut turn = Turn::new(state, &mut log, &self.settings, &self.policy, now, caller, &mut effects);
             let answer = f(&mut turn);
             Decided { answer, rests_on: self.journal().last() }
         });
@@ -69,9 +67,8 @@ impl Engine {
 
     /// Runs `f` under a read hold.
     pub fn view<R>(&self, name: &'static str, caller: &Caller, f: impl FnOnce(&View<'_>) -> R) -> R {
-        let (settings, policy) = self.settings();
         let now = self.now();
-        self.lock().read(name, |state| f(&view(state, &settings, &policy, now, caller)))
+        self.lock().read(name, |state| f(&View { state, settings: &self.settings, policy: &self.policy, now, caller }))
     }
 
     /// Waits until what the answer rests on is durable, then gives it out. If the journals fail for good the process ends before this returns.
@@ -82,14 +79,4 @@ impl Engine {
         }
         decided.answer
     }
-}
-
-fn view<'a>(
-    state: &'a State,
-    settings: &'a ops::Settings,
-    policy: &'a Policy,
-    now: Now,
-    caller: &'a Caller,
-) -> View<'a> {
-    View { state, settings, policy, now, caller }
 }

@@ -50,7 +50,7 @@ impl Ticks {
 /// Recovers or closes files whose writers are gone.
 async fn check_leases(engine: Arc<Engine>, interval: Duration) {
     let caller = Caller {
-        user: engine.settings().0.owner.clone(),
+        user: engine.settings().owner.clone(),
         real_user: None,
         groups: Arc::default(),
         method: AuthenticationMethod::Simple,

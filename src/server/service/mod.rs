@@ -248,7 +248,7 @@ fn bad_view<M: Message + Default + Shaped>(body: &Bytes, error: ViewError) -> Re
 
 /// Refuses all but superusers.
 fn superuser(shared: &Shared, caller: &Caller, operation: &str) -> Result<(), Refusal> {
-    let (settings, _) = shared.engine.settings();
+    let settings = shared.engine.settings();
     if !settings.permissions || namespace::access::is_superuser(caller, &settings.owner, &settings.super_group) {
         return Ok(());
     }
