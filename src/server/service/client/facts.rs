@@ -9,9 +9,7 @@ use hadoop_proto::hdfs::{
     GetStoragePoliciesResponseProto, HaServiceStateResponseProto,
 };
 use ops::read::defaults::get_server_defaults;
-use ops::read::statistics::{
-    ReplicatedBlockStats, get_block_group_stats, get_fs_stats, get_replicated_block_stats,
-};
+use ops::read::statistics::{ReplicatedBlockStats, get_block_group_stats, get_fs_stats, get_replicated_block_stats};
 use ops::write::storage_policy::get_storage_policies;
 
 pub(super) fn server_defaults(request: &Request<'_>) -> Answer {
