@@ -1,5 +1,6 @@
-//! Child lists of directories: small ones are sorted arrays of handles, large ones leaves of (first four bytes of the name, handle), so that a
-//! search compares numbers and reads a name only at the end. Order is that of Java: bytes compared as signed.
+//! Child lists of directories: small ones are sorted arrays of handles, large ones leaves of (four bytes of the name, handle), so that a
+//! search compares numbers and reads a name only at the end. The four bytes follow what all names of the leaf have in common, since names
+//! in large directories often begin alike (`part-r-00017`). Order is that of Java: bytes compared as signed.
 
 use record::{InodeHandle, Store};
 use std::cmp::Ordering;
@@ -21,7 +22,79 @@ struct Entry {
 #[derive(Debug)]
 enum List {
     Small(Vec<InodeHandle>),
-    Large(Vec<Vec<Entry>>),
+    Large(Vec<Leaf>),
+}
+
+/// Never empty, except while a list is taken apart.
+#[derive(Debug)]
+struct Leaf {
+    /// In order; each prefix is of what follows the common bytes.
+    entries: Vec<Entry>,
+    /// Prefix of the first name from its beginning.
+    low: u32,
+    /// How many bytes all names begin with alike (not always as many as they could).
+    common: u16,
+}
+
+impl Leaf {
+    fn new(store: &Store, entries: Vec<Entry>) -> Leaf {
+        let mut leaf = Leaf { entries, low: 0, common: 0 };
+        leaf.renew(store);
+        leaf
+    }
+
+    /// Computes anew what follows from the entries.
+    fn renew(&mut self, store: &Store) {
+        let [first, .., last] = &self.entries[..] else {
+            self.low = self.entries.first().map_or(0, |e| prefix(store.name(e.handle)));
+            self.common = 0;
+            self.entries.iter_mut().for_each(|e| e.prefix = self.low);
+            return;
+        };
+        let (first, last) = (store.name(first.handle), store.name(last.handle));
+        self.low = prefix(first);
+        // what the first and the last of a sorted list share, all share
+        let common = first.iter().zip(last).take(usize::from(u16::MAX)).take_while(|(a, b)| a == b).count();
+        self.common = common as u16;
+        self.entries.iter_mut().for_each(|e| e.prefix = prefix(&store.name(e.handle)[common..]));
+    }
+
+    /// Position of a name among the entries.
+    fn find(&self, store: &Store, name: &[u8]) -> Result<usize, usize> {
+        let common = usize::from(self.common);
+        let shared = &store.name(self.entries[0].handle)[..common];
+        let Some(rest) = name.strip_prefix(shared) else {
+            let before = compare_names(name, shared) == Ordering::Less;
+            return Err(if before { 0 } else { self.entries.len() });
+        };
+        let wanted = prefix(rest);
+        let full = |e: &Entry| compare_names(&store.name(e.handle)[common..], rest);
+        self.entries.binary_search_by(|e| e.prefix.cmp(&wanted).then_with(|| full(e)))
+    }
+
+    fn insert(&mut self, store: &Store, at: usize, handle: InodeHandle) {
+        let (name, common) = (store.name(handle), usize::from(self.common));
+        let alike = name.starts_with(&store.name(self.entries[0].handle)[..common]);
+        let prefix = if alike { prefix(&name[common..]) } else { 0 };
+        self.entries.insert(at, Entry { prefix, handle });
+        if !alike {
+            self.renew(store);
+        } else if at == 0 {
+            self.renew_low(store);
+        }
+    }
+
+    fn remove(&mut self, store: &Store, at: usize) -> InodeHandle {
+        let handle = self.entries.remove(at).handle;
+        if at == 0 {
+            self.renew_low(store);
+        }
+        handle
+    }
+
+    fn renew_low(&mut self, store: &Store) {
+        self.low = self.entries.first().map_or(0, |e| prefix(store.name(e.handle)));
+    }
 }
 
 /// All child lists, by number; 0 is the empty list.
@@ -52,9 +125,10 @@ impl List {
             },
             List::Large(leaves) => {
                 let wanted = prefix(name);
-                let order = |e: &Entry| e.prefix.cmp(&wanted).then_with(|| compare_names(store.name(e.handle), name));
-                let leaf = leaves.partition_point(|l| order(&l[0]) != Ordering::Greater).saturating_sub(1);
-                match leaves[leaf].binary_search_by(order) {
+                let first = |l: &Leaf| compare_names(store.name(l.entries[0].handle), name);
+                let after = |l: &Leaf| l.low.cmp(&wanted).then_with(|| first(l)) == Ordering::Greater;
+                let leaf = leaves.partition_point(|l| !after(l)).saturating_sub(1);
+                match leaves[leaf].find(store, name) {
                     Ok(at) => Ok((leaf, at)),
                     Err(at) => Err((leaf, at)),
                 }
@@ -65,7 +139,7 @@ impl List {
     fn at(&self, (leaf, at): (usize, usize)) -> InodeHandle {
         match self {
             List::Small(all) => all[at],
-            List::Large(leaves) => leaves[leaf][at].handle,
+            List::Large(leaves) => leaves[leaf].entries[at].handle,
         }
     }
 
@@ -78,28 +152,29 @@ impl List {
                 }
             }
             List::Large(leaves) => {
-                let entry = Entry { prefix: prefix(store.name(handle)), handle };
-                leaves[leaf].insert(at, entry);
-                if leaves[leaf].len() > LEAF_MAX {
+                leaves[leaf].insert(store, at, handle);
+                let entries = &mut leaves[leaf].entries;
+                if entries.len() > LEAF_MAX {
                     // A leaf that grew at its end is split there, so that names made in order leave full leaves behind.
-                    let cut = if at + 1 == leaves[leaf].len() { LEAF_MAX - 8 } else { LEAF_MAX / 2 };
-                    let upper = leaves[leaf].split_off(cut);
-                    leaves.insert(leaf + 1, upper);
+                    let cut = if at + 1 == entries.len() { LEAF_MAX - 8 } else { LEAF_MAX / 2 };
+                    let upper = entries.split_off(cut);
+                    leaves[leaf].renew(store);
+                    leaves.insert(leaf + 1, Leaf::new(store, upper));
                 }
             }
         }
     }
 
-    fn remove(&mut self, (leaf, at): (usize, usize)) -> InodeHandle {
+    fn remove(&mut self, store: &Store, (leaf, at): (usize, usize)) -> InodeHandle {
         match self {
             List::Small(all) => all.remove(at),
             List::Large(leaves) => {
-                let handle = leaves[leaf].remove(at).handle;
-                if leaves[leaf].is_empty() {
+                let handle = leaves[leaf].remove(store, at);
+                if leaves[leaf].entries.is_empty() {
                     leaves.remove(leaf);
                 }
-                if leaves.len() <= 1 && leaves.iter().map(Vec::len).sum::<usize>() <= LARGE_MIN {
-                    *self = List::Small(leaves.iter().flatten().map(|e| e.handle).collect());
+                if leaves.len() <= 1 && leaves.iter().map(|l| l.entries.len()).sum::<usize>() <= LARGE_MIN {
+                    *self = List::Small(leaves.iter().flat_map(|l| &l.entries).map(|e| e.handle).collect());
                 }
                 handle
             }
@@ -114,9 +189,10 @@ impl List {
     }
 }
 
-fn split(store: &Store, sorted: &[InodeHandle]) -> Vec<Vec<Entry>> {
-    let entry = |h: &InodeHandle| Entry { prefix: prefix(store.name(*h)), handle: *h };
-    sorted.chunks(LEAF_MAX).map(|chunk| chunk.iter().map(entry).collect()).collect()
+fn split(store: &Store, sorted: &[InodeHandle]) -> Vec<Leaf> {
+    let leaf =
+        |chunk: &[InodeHandle]| Leaf::new(store, chunk.iter().map(|h| Entry { prefix: 0, handle: *h }).collect());
+    sorted.chunks(LEAF_MAX).map(leaf).collect()
 }
 
 impl Lists {
@@ -157,7 +233,7 @@ impl Lists {
     pub fn remove(&mut self, store: &Store, list: u32, name: &[u8]) -> Option<(InodeHandle, u32)> {
         let l = self.list_mut(list)?;
         let at = l.find(store, name).ok()?;
-        let handle = l.remove(at);
+        let handle = l.remove(store, at);
         if l.is_empty() {
             self.free(list);
             return Some((handle, 0));
@@ -211,7 +287,7 @@ impl Lists {
         };
         let before = match l {
             List::Small(_) => at,
-            List::Large(leaves) => leaves[..leaf].iter().map(Vec::len).sum::<usize>() + at,
+            List::Large(leaves) => leaves[..leaf].iter().map(|l| l.entries.len()).sum::<usize>() + at,
         };
         (Children { list: Some(l), leaf, at }, before)
     }
@@ -227,7 +303,7 @@ impl Taken {
         match self.0.as_mut()? {
             List::Small(all) => all.pop(),
             List::Large(leaves) => loop {
-                match leaves.last_mut()?.pop() {
+                match leaves.last_mut()?.entries.pop() {
                     Some(entry) => return Some(entry.handle),
                     None => leaves.pop(),
                 };
@@ -255,7 +331,7 @@ impl Iterator for Children<'_> {
             }
             List::Large(leaves) => loop {
                 let leaf = leaves.get(self.leaf)?;
-                if let Some(entry) = leaf.get(self.at) {
+                if let Some(entry) = leaf.entries.get(self.at) {
                     self.at += 1;
                     return Some(entry.handle);
                 }
@@ -306,7 +382,10 @@ mod tests {
         for step in 0..30_000i64 {
             let length = 1 + next(6) as usize;
             let alphabet = [b'a', b'b', 0x80, 0xc3, 0xff, b'0'];
-            let name: Vec<u8> = (0..length).map(|_| alphabet[next(6) as usize]).collect();
+            // most begin alike, so that leaves have much in common, until another comes
+            let alike: &[u8] = if next(50) > 0 { b"part-r-" } else { b"" };
+            let mut name = alike.to_vec();
+            name.extend((0..length).map(|_| alphabet[next(6) as usize]));
             let grow = if step < 15_000 { 7 } else { 3 };
             if next(10) < grow {
                 let handle = file(&mut store, step + 1, &name);
@@ -325,10 +404,10 @@ mod tests {
             }
             if step % 997 == 0 {
                 assert!(lists.iter(list).eq(naive.values().map(|v| v.1)));
-                let (rest, before) = lists.iter_after(&store, list, b"a\x80");
-                let from = key(b"a\x80");
+                let (rest, before) = lists.iter_after(&store, list, b"part-r-a\x80");
+                let from = key(b"part-r-a\x80");
                 assert_eq!(before, naive.range(..=from.clone()).count());
-                assert!(rest.eq(naive.range(from..).filter(|(k, _)| **k != key(b"a\x80")).map(|(_, v)| v.1)));
+                assert!(rest.eq(naive.range(from..).filter(|(k, _)| **k != key(b"part-r-a\x80")).map(|(_, v)| v.1)));
             }
         }
         assert!(naive.len() > 100);

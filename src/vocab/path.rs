@@ -40,7 +40,14 @@ pub fn parent(path: &[u8]) -> Option<&[u8]> {
 
 /// Order of names within a directory. Java compares bytes as signed, so names that start with a byte of 0x80 or more come first.
 pub fn compare_names(a: &[u8], b: &[u8]) -> std::cmp::Ordering {
-    a.iter().map(|b| *b as i8).cmp(b.iter().map(|b| *b as i8))
+    // eight bytes at a time; with the sign bits flipped, unsigned order is signed order
+    let (a_words, b_words) = (a.as_chunks::<8>().0, b.as_chunks::<8>().0);
+    let word = |bytes: &[u8; 8]| u64::from_be_bytes(*bytes) ^ 0x8080_8080_8080_8080;
+    if let Some((x, y)) = a_words.iter().zip(b_words).find(|(x, y)| x != y) {
+        return word(x).cmp(&word(y));
+    }
+    let common = 8 * a_words.len().min(b_words.len());
+    a[common..].iter().map(|b| *b as i8).cmp(b[common..].iter().map(|b| *b as i8))
 }
 
 #[cfg(test)]
@@ -54,6 +61,21 @@ mod tests {
         }
         for bad in ["", "a", "a/b", "/a//b", "//a", "/a/../b", "/a/./b", "/a:b", "/..", "/.reserved/../a"] {
             assert!(!is_valid_name(bad.as_bytes()), "{bad}");
+        }
+    }
+
+    #[test]
+    fn names_compare_as_their_signed_bytes_do() {
+        let words: [&[u8]; 7] = [b"", b"a", b"ab", b"part-0000", b"part-0001", b"\xc3\xa9", b"zzzzzzzz"];
+        let mut all = Vec::new();
+        for (x, y, z) in (0..343).map(|n| (words[n % 7], words[n / 7 % 7], words[n / 49])) {
+            all.push([x, y, z].concat());
+        }
+        for a in &all {
+            for b in &all {
+                let naive = a.iter().map(|b| *b as i8).cmp(b.iter().map(|b| *b as i8));
+                assert_eq!(compare_names(a, b), naive, "{a:?} {b:?}");
+            }
         }
     }
 
