@@ -19,7 +19,7 @@ KINDS="create open fileStatus rename delete mkdirs"
 [ "$IRONROOT" = java ] || [ -x "$IRONROOT" ] || { echo "$IRONROOT is not there: cargo build --release" >&2; exit 2; }
 if [ ! -d "$HADOOP/jars" ]; then
   mkdir -p "$HADOOP"
-  mvn -q -B -f "$ROOT/tests/support/hadoop-pom.xml" dependency:copy-dependencies -DoutputDirectory="$HADOOP/jars.partial"
+  mvn -q -B -f "$ROOT/src/cli/hadoop-pom.xml" dependency:copy-dependencies -DoutputDirectory="$HADOOP/jars.partial"
   mv "$HADOOP/jars.partial" "$HADOOP/jars"
 fi
 

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-const POM: &str = include_str!("../../tests/support/hadoop-pom.xml");
+const POM: &str = include_str!("hadoop-pom.xml");
 const SCRIPT: &str = include_str!("hdfs.sh");
 const LOG4J: &str = include_str!("log4j.properties");
 

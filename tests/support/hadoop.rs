@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use super::site::Site;
 use super::work::WorkDir;
 
-const POM: &str = include_str!("hadoop-pom.xml");
+const POM: &str = include_str!("../../src/cli/hadoop-pom.xml");
 const LOG4J: &str = include_str!("log4j.properties");
 const SOURCES: [(&str, &str); 5] = [
     ("Driver.java", include_str!("java/Driver.java")),
