@@ -1,5 +1,5 @@
 //! Purpose: the bytes of Hadoop's protocols: message types, descriptors and service tables compiled from `schema/*.proto`.
-//! Called by: rpc, security, edit, storage, ha, server, tools and tests; whoever reads or writes Hadoop's wire and file formats.
+//! Called by: rpc, observe, storage, server and tests; whoever reads or writes Hadoop's wire and file formats.
 //! Calls: nothing of this project.
 //! Never: gives a message a meaning, does I/O, keeps state between calls.
 //! Invariants: every decoder is total: any bytes give a value or an error, never a panic.

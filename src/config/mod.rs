@@ -1,5 +1,5 @@
 //! Purpose: what the site files, the command line and Hadoop's defaults say; the one place that spells Hadoop keys.
-//! Called by: main, node, cli, tools; the `/conf` page through the server's hooks.
+//! Called by: node, cli; the `/conf` page through the server's hooks.
 //! Calls: the file system (site files), nothing of the engine.
 //! Never: holds state of the file system; decides anything at run time.
 //! Invariants: a key is read only through `settings::Reader` (and `identify` and `output`, which name theirs), so that the

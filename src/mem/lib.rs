@@ -1,5 +1,5 @@
 //! Purpose: memory for a namespace of a billion files: pages, arenas of plain records, byte and list stores, id indexes, delta-coded runs.
-//! Called by: `record`, and the layers above for side structures of their own (`namespace`: child lists; `blocks`: runs).
+//! Called by: `record`; `blocks` (runs of block ids).
 //! Calls: nothing.
 //! Never: lends a reference to a record; knows what a file or a block is; locks, logs, reads a clock or a file.
 //! Invariants: every record, name, list and index entry lies in a 64 KiB page, holds no pointer, and is written only through

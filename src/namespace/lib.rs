@@ -1,5 +1,5 @@
 //! Purpose: the tree of names: children, resolution, access checks, quotas, leases, ACLs, attributes; everything of an inode that is not a block.
-//! Called by: state (fit and apply), ops (reads and checks), storage (bulk construction from an image).
+//! Called by: state (fit and apply), ops (reads and checks), storage (bulk construction from an image), server (who is a superuser).
 //! Calls: record (inode records by handle), vocab.
 //! Never: touches the block map or a DataNode, decides what a record does (state does), reads a clock or a setting.
 //! Invariants: `check` lists them; a detached subtree is invisible at once and freed in slices.

@@ -1,5 +1,5 @@
 //! Purpose: the door to the operating system: disk, clock, randomness, the directory lock. Real ones, and simulated ones that fail on demand.
-//! Called by: storage, engine, ha, the binary; tests of all of them with the simulated world.
+//! Called by: storage, engine, the binary; tests of all of them with the simulated world.
 //! Calls: the operating system, nothing of this project.
 //! Never: knows what is in a file; retries after an error; reads a setting.
 //! Invariants: what a sync call reported as done survives a crash, in the simulation as on a real disk; a simulated run is a function of its seed.

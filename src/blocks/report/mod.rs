@@ -1,5 +1,5 @@
 //! Purpose: what DataNodes say about replicas: full reports in slices, incremental reports, bad blocks; and what follows for the block map.
-//! Called by: `ops::datanode`.
+//! Called by: server (DatanodeProtocol, one hold per slice); `ops::datanode` (bad blocks).
 //! Calls: redundancy, construction, registry, record.
 //! Never: reads the tree (a block record says all that is needed); knows how a report is encoded.
 //! Invariants: a volume's run and the replica entries of the store say the same; a node has at most one replica of a contiguous block.

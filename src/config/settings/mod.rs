@@ -1,5 +1,5 @@
 //! Purpose: the NameNode's settings as one tree of Rust types, each field beside the key it comes from.
-//! Called by: node (assembly), cli, tools.
+//! Called by: node (assembly), cli.
 //! Calls: the configuration through `Reader` only.
 //! Never: changes after it was read; `-refresh` style commands read a new one.
 //! Invariants: every key a field comes from is marked `honoured` in the registry, and no other (a test compares).
@@ -16,7 +16,7 @@ mod transport;
 
 pub use address::Addresses;
 pub use blocks::{
-    BlockReports, DatanodeHosts, HostsForm, DatanodeLiveness, Placement, RackMapping, Redundancy, SafeMode, Topology,
+    BlockReports, DatanodeHosts, DatanodeLiveness, HostsForm, Placement, RackMapping, Redundancy, SafeMode, Topology,
 };
 pub use identity::{Identity, identify, is_local_host};
 pub use namespace::{Limits, NamespaceFeatures, Permissions, ServerDefaults};

@@ -1,5 +1,5 @@
 //! Purpose: groups of a user: static overrides, then a provider, behind a cache that remembers failures too.
-//! Called by: rpc and http at the edge, once per connection and cache period; the user-mapping services.
+//! Called by: rpc at the edge, once per connection and cache period; the user-mapping services of server.
 //! Calls: the providers in this folder.
 //! Never: runs a command under the lock of the cache; asks twice at once for the same user.
 //! Invariants: an answer carries the time until which it counts and the generation of the cache that gave it.

@@ -1,5 +1,5 @@
 //! Purpose: the edit log: records are appended in memory, made durable in batches by several journals at once, and read back.
-//! Called by: engine (append, roll, watermark), ha (tailing), the binary's node assembly (open, recovery), storage::replay.
+//! Called by: engine (append, roll, watermark), the binary's node assembly (open, recovery), storage::replay.
 //! Calls: edit (codec), os (files).
 //! Never: does I/O in append or roll; retries a failed journal in place; knows what a record means.
 //! Invariants: transaction ids are assigned in the order of append and reach every journal in that order; the watermark covers a transaction
