@@ -244,7 +244,7 @@ pub(super) fn open_files(request: &Request<'_>) -> Answer {
     let asked: ListOpenFilesRequestProto = decode(request.body.clone())?;
     let path = asked.path().as_bytes();
     superuser(request.shared, request.caller, "listOpenFiles")?;
-    if !asked.types.iter().any(|t| *t == OpenFilesTypeProto::AllOpenFiles as i32) {
+    if !asked.types.contains(&(OpenFilesTypeProto::AllOpenFiles as i32)) {
         return blocking_decommission(request, asked.types);
     }
     let found = request.read(|v| list_open_files(v, InodeId(asked.id), path))?;
