@@ -27,12 +27,19 @@ WORK=$(mktemp -d); OUT=${OUT:-$WORK/out}; mkdir -p "$OUT"
 declare -A PID PORT
 trap 'for p in "${PID[@]}"; do kill "$p" 2>/dev/null || true; done; wait; rm -rf "$WORK"' EXIT
 
+# as Hadoop's own configuration has it: audit lines are formatted and go nowhere (Ironroot has none yet)
+cat "$ROOT/tests/support/log4j.properties" - > "$WORK/log4j.properties" <<X
+log4j.logger.org.apache.hadoop.hdfs.server.namenode.FSNamesystem.audit=INFO,nowhere
+log4j.additivity.org.apache.hadoop.hdfs.server.namenode.FSNamesystem.audit=false
+log4j.appender.nowhere=org.apache.log4j.varia.NullAppender
+X
+
 OPENS=()
 for package in java.lang java.util java.util.concurrent java.net java.nio java.io sun.nio.ch; do OPENS+=("--add-opens=java.base/$package=ALL-UNNAMED"); done
 java_with() { # log level, configuration folder, words
   local level=$1 conf=$2; shift 2
   exec java "${OPENS[@]}" -Xmx2g -Duser.timezone=UTC -Djava.net.preferIPv4Stack=true -Djava.io.tmpdir="$WORK" \
-    -Dlog4j.configuration="file:$ROOT/tests/support/log4j.properties" -Dironroot.log.level="$level" -cp "$HADOOP/jars/*:$conf" "$@"
+    -Dlog4j.configuration="file:$WORK/log4j.properties" -Dironroot.log.level="$level" -cp "$HADOOP/jars/*:$conf" "$@"
 }
 free_port() { # below the ports of outgoing connections
   local port
@@ -52,7 +59,7 @@ X
 </configuration>
 X
 }
-namenode() { # side, words; both log what they log by default: one audit line an operation
+namenode() { # side, words; both log what they log by default
   local side=$1; shift
   if [ "$side" = java ] || [ "$IRONROOT" = java ]; then
     java_with INFO "$WORK/$side/conf" org.apache.hadoop.hdfs.server.namenode.NameNode "$@"

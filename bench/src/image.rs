@@ -28,7 +28,11 @@ pub fn table(files: usize) -> Result<(), String> {
         let (rate, mb) = (files as f64 / seconds, image.len() as f64 / seconds / 1e6);
         println!("{what:<36} {seconds:>8.2} s {rate:>12.0} files/s {mb:>8.0} MB/s");
     };
-    println!("{files} files with one block each, image of {:.1} MB, digest {}\n", image.len() as f64 / 1e6, digest.hex());
+    println!(
+        "{files} files with one block each, image of {:.1} MB, digest {}\n",
+        image.len() as f64 / 1e6,
+        digest.hex()
+    );
     line("create, addBlock, report, complete", made);
     line("save", saved);
     line("load", whole);

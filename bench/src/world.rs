@@ -11,11 +11,14 @@ use ops::write::create::Create;
 use ops::write::new_node::CreateModes;
 use ops::{Log, Settings, Turn, View, Write};
 use state::{Effects, Mode, RootAttributes, State};
-use storage::image::{SaveContext, encode, load};
 use std::hint::black_box;
 use std::sync::Arc;
+use storage::image::{SaveContext, encode, load};
 use vocab::time::{MonotonicMs, Now};
-use vocab::{AuthenticationMethod, Block, Caller, InodeId, LayoutVersion, Policy, Refusal, ReplicaState, RpcIds, StorageKind, TimeMs, Txid};
+use vocab::{
+    AuthenticationMethod, Block, Caller, InodeId, LayoutVersion, Policy, Refusal, ReplicaState, RpcIds, StorageKind,
+    TimeMs, Txid,
+};
 
 /// Bytes of log after which the buffer is emptied, as a flush would.
 const BUFFER_BYTES: usize = 64 << 10;
@@ -103,15 +106,16 @@ pub fn path(number: usize) -> String {
 impl World {
     /// An empty file system, out of safe mode, with so many DataNodes.
     pub fn new(datanodes: u32) -> World {
-        World::over(State::new(root()), datanodes)
+        let mut world = World::over(State::new(root()), datanodes);
+        world.leave_safe_mode();
+        world
     }
 
-    /// As after a restart on this state.
+    /// As after a restart on this state, in safe mode.
     pub fn over(mut state: State, datanodes: u32) -> World {
         let now = Now { wall: TimeMs(1_700_000_000_000), monotonic: MonotonicMs(1_000_000) };
         state.blocks = Blocks::new(blocks::Settings::default(), 1);
         state.start(now);
-        state.blocks.leave_safe_mode(true);
         let caller = Caller {
             user: "hdfs".into(),
             real_user: None,
@@ -124,21 +128,17 @@ impl World {
         };
         let settings = Settings { owner: "hdfs".into(), block_size_min: 1 << 20, ..Settings::default() };
         let log = Buffer::default();
-        let mut world = World {
-            state,
-            counted: Counted::Nothing,
-            log,
-            settings,
-            policy: Policy::default(),
-            now,
-            caller,
-            calls: 0,
-        };
+        let mut world =
+            World { state, counted: Counted::Nothing, log, settings, policy: Policy::default(), now, caller, calls: 0 };
         (1..=datanodes).for_each(|n| world.register(n));
         world
     }
 
-    /// As after a restart on a population: the blocks are known, no replica is. Also what each DataNode will report.
+    pub fn leave_safe_mode(&mut self) {
+        self.state.blocks.leave_safe_mode(true);
+    }
+
+    /// As after a restart on a population, in safe mode: the blocks are known, no replica is. Also what each DataNode will report.
     pub fn restarted(files: usize) -> (World, Vec<Reported>) {
         let mut world = World::new(3);
         let blocks = world.populate(files);
