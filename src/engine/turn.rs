@@ -55,7 +55,6 @@ impl Engine {
         let now = self.now();
         let mut effects = Effects::new(Mode::Live);
         let decided = self.lock().write(name, |state| {
-            state.set_clock(now);
             let mut log = JournalLog(self.journal());
             let mut turn = Turn::new(state, &mut log, &self.settings, &self.policy, now, caller, &mut effects);
             let answer = f(&mut turn);

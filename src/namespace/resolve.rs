@@ -89,16 +89,6 @@ impl<'p> Resolved<'p> {
     pub fn into_owned(self) -> Resolved<'static> {
         Resolved { text: Cow::Owned(self.text.into_owned()), parts: self.parts, inodes: self.inodes, raw: self.raw }
     }
-    /// The path with another inode at its end, after the name was entered or replaced.
-    pub fn with_last(mut self, inode: InodeHandle) -> Resolved<'p> {
-        self.inodes.truncate(self.depth());
-        self.inodes.push(inode);
-        self
-    }
-    /// Whether this path is `other` or lies above it.
-    pub fn is_prefix_of(&self, other: &Resolved<'_>) -> bool {
-        self.depth() <= other.depth() && self.components().zip(other.components()).all(|(a, b)| a == b)
-    }
 }
 
 impl Tree {
@@ -258,9 +248,4 @@ fn after_components(path: &[u8], n: usize) -> &[u8] {
 /// Whether the components are exactly `/.reserved`.
 pub fn is_exactly_reserved(path: &[u8]) -> bool {
     components(path).eq([RESERVED])
-}
-
-/// Whether the path names the top of the reserved trees, which cannot be changed: `/.reserved`, `/.reserved/raw`, `/.reserved/.inodes`.
-pub fn is_reserved(path: &[u8]) -> bool {
-    components(path).next() == Some(RESERVED)
 }

@@ -262,7 +262,6 @@ pub mod class {
     pub const LISTING_START_NOT_FOUND: &str = "org.apache.hadoop.fs.DirectoryListingStartAfterNotFoundException";
     pub const INVALID_PATH: &str = "org.apache.hadoop.fs.InvalidPathException";
     pub const INVALID_REQUEST: &str = "org.apache.hadoop.fs.InvalidRequestException";
-    pub const INVALID_TOKEN: &str = "org.apache.hadoop.security.token.SecretManager$InvalidToken";
     pub const EOF: &str = "java.io.EOFException";
     pub const PARENT_NOT_DIRECTORY: &str = "org.apache.hadoop.fs.ParentNotDirectoryException";
     pub const PATH_IS_NOT_EMPTY_DIRECTORY: &str = "org.apache.hadoop.fs.PathIsNotEmptyDirectoryException";

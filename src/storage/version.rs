@@ -39,11 +39,6 @@ impl StorageInfo {
         }
     }
 
-    /// `LV:namespaceID:cTime:clusterID`, as image transfers carry it (Hadoop's `StorageInfo.toColonSeparatedString`).
-    pub fn colon_separated(&self) -> String {
-        format!("{}:{}:{}:{}", self.layout.0, self.namespace_id, self.ctime, self.cluster_id)
-    }
-
     /// The text of VERSION, with a comment that tells when it was written (milliseconds since 1970).
     pub fn text(&self, now_ms: i64) -> String {
         format!(

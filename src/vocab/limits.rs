@@ -4,14 +4,10 @@
 pub const PATH_LENGTH_MAX: usize = 8_000;
 /// Most components of such a path (`HdfsConstants.MAX_PATH_DEPTH`).
 pub const PATH_DEPTH_MAX: usize = 1_000;
-/// Highest replication that fits the eleven bits of an inode.
-pub const REPLICATION_MAX: u16 = 2_047;
-/// Bits of a preferred block size.
-pub const BLOCK_SIZE_BITS: u32 = 48;
-/// Most snapshots ever taken (28-bit counter).
-pub const SNAPSHOT_ID_MAX: i32 = (1 << 28) - 1;
-/// Serial numbers in string tables and packed permissions have 24 bits.
-pub const STRING_SERIAL_BITS: u32 = 24;
+/// Largest preferred block size, in bytes: Hadoop's file records have 48 bits for it.
+pub const BLOCK_SIZE_MAX: u64 = (1 << 48) - 1;
+/// Largest serial number in string tables: packed permissions have 24 bits for it.
+pub const STRING_SERIAL_MAX: u32 = (1 << 24) - 1;
 /// Most sources of one concat record.
 pub const CONCAT_SOURCES_MAX: usize = 1_048_576;
 /// The longest run of work under the state lock that a slice aims at, in microseconds.

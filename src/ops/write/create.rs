@@ -15,6 +15,7 @@ use state::RetryPayload;
 use std::borrow::Cow;
 use std::sync::Arc;
 use vocab::erasure_coding::{ErasureCodingPolicy, REPLICATION};
+use vocab::limits::BLOCK_SIZE_MAX;
 use vocab::quota::Usage;
 use vocab::storage_policy::{self, LAZY_PERSIST};
 use vocab::{Action, Refusal};
@@ -125,7 +126,7 @@ impl Create {
 
     /// The size is signed in Hadoop, and its file records have 48 bits for it: more could not be replayed there.
     fn check_block_size(&self, view: &View<'_>) -> Result<(), Refusal> {
-        const MAX: i64 = (1 << 48) - 1;
+        const MAX: i64 = BLOCK_SIZE_MAX as i64;
         let (size, least) = (self.block_size as i64, view.settings.block_size_min);
         if i128::from(size) < i128::from(least) {
             return Err(Refusal::io(format!(

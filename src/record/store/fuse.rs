@@ -213,11 +213,6 @@ impl Store {
         }
         old.into_iter().map(handle).collect()
     }
-    /// Sets or clears the file that a block belongs to, without touching any list; clearing does not mark it deleted.
-    pub fn set_block_file(&mut self, b: BlockHandle, file: Option<InodeHandle>) {
-        let slot = self.separate(b);
-        self.blocks.edit(slot, |r| r.set(block_field::FILE, file.map_or(0, |h| u64::from(h.raw()))));
-    }
 
     /// The record of a block, which gets one of its own if it was fused.
     pub(super) fn separate(&mut self, b: BlockHandle) -> NonZeroU32 {

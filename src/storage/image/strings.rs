@@ -4,6 +4,7 @@ use super::summary::ImageError;
 use hadoop_proto::wire::{Cursor, Sink, Value, WireError};
 use std::collections::HashMap;
 use std::sync::Arc;
+use vocab::limits::STRING_SERIAL_MAX;
 
 /// Which table a number belongs to; the number's bits above [`SERIAL_BITS`] in the expanded form. Table 0 is the shared one of the plain form.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
@@ -21,8 +22,6 @@ pub enum Kind {
 const SERIAL_BITS: u32 = 29;
 /// `maskBits` of the expanded form.
 const MASK_BITS: u32 = 3;
-/// Serial numbers in packed permissions have 24 bits.
-const SERIAL_MAX: u32 = (1 << 24) - 1;
 /// Bound on entries believed before they are read, so that a damaged count allocates nothing.
 const RESERVE_MAX: usize = 1 << 16;
 
@@ -129,10 +128,10 @@ impl StringTableBuilder {
             return Ok(*serial);
         }
         let serial = self.order[table].len() as u32 + 1;
-        if serial > SERIAL_MAX {
+        if serial > STRING_SERIAL_MAX {
             return Err(ImageError::Content {
                 section: "STRING_TABLE",
-                what: format!("more than {SERIAL_MAX} strings"),
+                what: format!("more than {STRING_SERIAL_MAX} strings"),
             });
         }
         self.order[table].push(text.clone());

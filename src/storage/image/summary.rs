@@ -95,10 +95,6 @@ impl SectionName {
     fn parse(text: &[u8]) -> Option<SectionName> {
         Self::ALL.iter().find(|(_, t)| t.as_bytes() == text).map(|(n, _)| *n)
     }
-    /// Whether the section is a part of another one, which a reader may ignore.
-    pub fn is_part(self) -> bool {
-        self.text().ends_with("_SUB")
-    }
 }
 
 /// One entry of the table.
