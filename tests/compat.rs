@@ -4,7 +4,7 @@
 use edit::Opcode;
 use edit::frame;
 use hadoop_proto::services;
-use server::service::table::{Handler, PortKind};
+use server::service::table::{Ha, Handler, Meta, PortKind, Reconfiguration};
 use state::{Effects, Fit, Mode, RootAttributes, State};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -27,7 +27,11 @@ fn methods(out: &mut String) {
                 PortKind::Client.find(service.protocol, service.version, method.name).expect("a method of the schema");
             let there = match found.handler {
                 Handler::Client(operation) => operation.row().implemented,
-                Handler::Missing => false,
+                // served where they refuse, never where they would act
+                Handler::Ha(Ha::ToActive | Ha::ToStandby | Ha::ToObserver)
+                | Handler::Reconfiguration(Reconfiguration::Start)
+                | Handler::Meta(Meta::Signatures)
+                | Handler::Missing => false,
                 _ => true,
             };
             if there { done += 1 } else { missing.push(method.name) }

@@ -116,7 +116,7 @@ fn problem(variant: &Variant, base: &BTreeMap<String, Vec<u8>>) -> Option<String
                 && !told.contains("but intact up to transaction")
             {
                 Some(format!("Hadoop loads it: {told}"))
-            } else if !names_the_place && !(message.len() > 5 && told.contains(&message)) {
+            } else if !names_the_place && (message.len() <= 5 || !told.contains(&message)) {
                 Some(format!("names no file: {told}, Hadoop: {message}"))
             } else if !recovers(variant, told) && before != files(&root) {
                 let after = files(&root);

@@ -56,10 +56,6 @@ impl DataNode {
         DeadDataNode(self.site)
     }
 
-    pub fn process(&mut self) -> &mut Process {
-        &mut self.process
-    }
-
     /// The block files it holds now (not their checksums).
     pub fn block_files(&self) -> Vec<PathBuf> {
         let data = self.site.get("dfs.datanode.data.dir").trim_start_matches("file://").to_owned();
