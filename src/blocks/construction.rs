@@ -4,6 +4,7 @@ use crate::placement::Target;
 use crate::{Blocks, NodeNumber};
 use record::{BlockHandle, StorageNumber, Store};
 use smallvec::SmallVec;
+use vocab::erasure_coding::REPLICATION;
 use vocab::{Block, BlockId, BlockState, GenerationStamp, Refusal, ReplicaState};
 
 /// A place where a replica of an open block should be or was reported.
@@ -11,6 +12,8 @@ use vocab::{Block, BlockId, BlockState, GenerationStamp, Refusal, ReplicaState};
 pub struct Expected {
     /// Volume.
     pub storage: StorageNumber,
+    /// Index within a striped group, 0 for others.
+    pub index: u8,
     /// Stamp last known of the replica.
     pub stamp: GenerationStamp,
     /// State last reported; being written where nothing was.
@@ -37,7 +40,12 @@ impl Construction {
         Construction { block, expected: SmallVec::new(), recovery_id: None, truncate: None }
     }
     pub(crate) fn expect(&mut self, storage: StorageNumber, block: Block) {
-        self.expected.push(Expected { storage, stamp: block.stamp, state: ReplicaState::BeingWritten, tried: false });
+        self.expect_as(storage, 0, block);
+    }
+    /// The same of an internal block of a striped group.
+    pub(crate) fn expect_as(&mut self, storage: StorageNumber, index: u8, block: Block) {
+        let state = ReplicaState::BeingWritten;
+        self.expected.push(Expected { storage, index, stamp: block.stamp, state, tried: false });
     }
 }
 
@@ -64,12 +72,13 @@ impl Blocks {
     /// Says where an open block is being written: after addBlock with its targets, after updatePipeline with the new pipeline. The
     /// block's record is up to date.
     pub fn begin_construction(&mut self, store: &Store, b: BlockHandle, targets: &[StorageNumber]) {
-        let block = store.block(b).block;
+        let info = store.block(b);
+        let (block, striped) = (info.block, info.erasure_coding_policy != REPLICATION);
         let c = self.construction.entry(block.id).or_insert_with(|| Construction::new(block));
         let fresh = c.expected.is_empty();
         c.block = block;
         c.expected.clear();
-        targets.iter().for_each(|t| c.expect(*t, block));
+        (0u8..).zip(targets).for_each(|(index, t)| c.expect_as(*t, if striped { index } else { 0 }, block));
         c.recovery_id = None;
         if fresh {
             targets.iter().for_each(|t| self.schedule(*t, 1));

@@ -1,8 +1,9 @@
 //! How many replicas of which standing a block has (Hadoop's `NumberReplicas`).
 
 use crate::{AdminState, Blocks, Node, NodeNumber, Volume, VolumeState};
-use record::{BlockHandle, Replica, ReplicaFlags, StorageNumber, Store};
+use record::{BlockHandle, BlockInfo, Replica, ReplicaFlags, StorageNumber, Store};
 use smallvec::SmallVec;
+use vocab::BlockState;
 
 /// The replica is more than needed and queued for deletion.
 pub(crate) const EXCESS: ReplicaFlags = ReplicaFlags::SPARE_1;
@@ -119,12 +120,30 @@ impl Blocks {
 
     /// Whether a block counts as safe in safe mode: enough live replicas.
     pub(crate) fn is_safe(&self, store: &Store, b: BlockHandle) -> bool {
-        self.count(store, b).live >= u32::from(self.settings.safe_replication_min)
+        self.count(store, b).live >= self.minimum(&store.block(b), self.settings.safe_replication_min)
     }
 
     /// Whether enough replicas are reported for a committed block to be complete.
     pub fn has_minimum(&self, store: &Store, b: BlockHandle) -> bool {
-        self.count(store, b).usable() >= u32::from(self.settings.replication_min)
+        self.count(store, b).usable() >= self.minimum(&store.block(b), self.settings.replication_min)
+    }
+
+    /// Fewest replicas that a block can be read from: of a striped group as many internal blocks as have data, else `replicas`.
+    pub(crate) fn minimum(&self, info: &BlockInfo, replicas: u16) -> u32 {
+        let Some(stripe) = self.stripes.get(&info.erasure_coding_policy) else { return replicas.into() };
+        let cells = info.block.length.saturating_sub(1) / u64::from(stripe.cell_size.max(1)) + 1;
+        match info.state {
+            BlockState::Complete | BlockState::Committed => cells.min(stripe.data_units.into()) as u32,
+            BlockState::UnderConstruction | BlockState::UnderRecovery => stripe.data_units.into(),
+        }
+    }
+
+    /// Replicas or internal blocks that a block is to have.
+    pub(crate) fn wanted(&self, info: &BlockInfo) -> u32 {
+        match self.stripes.get(&info.erasure_coding_policy) {
+            Some(stripe) => stripe.units().into(),
+            None => info.replication.into(),
+        }
     }
 
     /// Replicas that must be live for a block to need no work: the wanted ones, less those in maintenance as long as the minimum for

@@ -6,6 +6,7 @@ use crate::topology::distance;
 use crate::{Blocks, NodeNumber};
 use rand::seq::SliceRandom;
 use record::{BlockHandle, ReplicaFlags, Store};
+use vocab::erasure_coding::REPLICATION;
 use vocab::time::MonotonicMs;
 use vocab::{Block, BlockState};
 
@@ -16,6 +17,8 @@ pub struct Located {
     pub block: Block,
     /// Where, nearest first once [`Blocks::sort_locations`] was called.
     pub locations: Vec<Target>,
+    /// Of a striped group, which internal block each place has; empty for other blocks.
+    pub indices: Vec<u8>,
     /// Whether all replicas are corrupt.
     pub corrupt: bool,
     /// Whether the block is complete.
@@ -31,36 +34,46 @@ pub struct Reader<'a> {
     pub location: Option<&'a str>,
 }
 
+/// Places and, of a striped group, what they have.
+fn split(striped: bool, places: impl Iterator<Item = (Target, u8)>) -> (Vec<Target>, Vec<u8>) {
+    let (locations, indices) = places.unzip();
+    (locations, if striped { indices } else { Vec::new() })
+}
+
 impl Blocks {
     /// Replicas of a block in no order: expected places of an open one; of others the good ones, or the corrupt ones if there is no other.
     pub fn locate(&self, store: &Store, b: BlockHandle) -> Located {
         let info = store.block(b);
-        let block = info.block;
+        let (block, striped) = (info.block, info.erasure_coding_policy != REPLICATION);
         if info.state != BlockState::Complete
             && let Some(c) = self.construction.get(&block.id)
         {
-            let locations = c.expected.iter().filter_map(|e| self.target(e.storage)).collect();
-            return Located { block, locations, corrupt: false, complete: false };
+            let places = c.expected.iter().filter_map(|e| Some((self.target(e.storage)?, e.index)));
+            let (locations, indices) = split(striped, places);
+            return Located { block, locations, indices, corrupt: false, complete: false };
         }
         let replicas = store.replicas(b);
         let up = |s| self.volume_is_up(s);
         let total = replicas.iter().filter(|r| up(r.storage)).count();
         let bad = replicas.iter().filter(|r| up(r.storage) && r.flags.contains(ReplicaFlags::CORRUPT)).count();
         let corrupt = bad > 0 && bad == total;
-        let locations = replicas
+        let places = replicas
             .iter()
             .filter(|r| corrupt || !r.flags.contains(ReplicaFlags::CORRUPT))
             .filter(|r| {
                 self.standing(**r)
                     .is_some_and(|(s, ..)| !matches!(s, Standing::Absent | Standing::MaintenanceNotForRead))
             })
-            .filter_map(|r| self.target(r.storage))
-            .collect();
-        Located { block, locations, corrupt, complete: info.state == BlockState::Complete }
+            .filter_map(|r| Some((self.target(r.storage)?, r.index)));
+        let (locations, indices) = split(striped, places);
+        Located { block, locations, indices, corrupt, complete: info.state == BlockState::Complete }
     }
 
     /// Sorts locations for a reader: nodes in service before leaving and stale ones, then by distance, equally near ones in random order.
     pub fn sort_locations(&self, located: &mut Located, reader: &Reader<'_>, now: MonotonicMs) {
+        if !located.indices.is_empty() {
+            return; // a reader needs most of a group's places, whatever their distance
+        }
         located.locations.shuffle(&mut self.random());
         let here = reader.node.and_then(|n| self.registry.node(n)).map(|n| (n.location.clone(), n.number));
         located.locations.sort_by_key(|t| {

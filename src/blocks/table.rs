@@ -10,6 +10,7 @@ use crate::{Hosts, NodeNumber, Settings};
 use hashbrown::HashMap;
 use record::{BlockHandle, StorageNumber, Store};
 use std::sync::atomic::AtomicU64;
+use vocab::erasure_coding::{ErasureCodingPolicy, Stripe};
 use vocab::time::{MonotonicMs, Now};
 use vocab::{Block, BlockId, BlockState, GenerationStamp};
 
@@ -50,6 +51,8 @@ pub struct Blocks {
     pub(crate) counters: Counters,
     /// Last stamp handed out, as `state` told: reports of later ones are from the future.
     pub(crate) last_stamp: GenerationStamp,
+    /// Layout of striped groups by erasure coding policy.
+    pub(crate) stripes: HashMap<u8, Stripe>,
 }
 
 /// Running totals since the start.
@@ -96,6 +99,7 @@ impl Blocks {
             open_blocks: 0,
             counters: Counters::default(),
             last_stamp: GenerationStamp::LAST_RESERVED,
+            stripes: ErasureCodingPolicy::built_in().map(|p| (p.id, p.stripe)).collect(),
             settings,
         }
     }
@@ -128,6 +132,11 @@ impl Blocks {
         self.last_stamp = stamp;
     }
 
+    /// How the groups of a policy are laid out; those of the built-in ones are known.
+    pub fn set_stripe(&mut self, policy: u8, stripe: Stripe) {
+        self.stripes.insert(policy, stripe);
+    }
+
     // ---- what `state` tells from `apply`; nothing here may depend on a clock or fail
 
     /// A block was added to a file and is open: a writer's new last block, or an image's.
@@ -154,7 +163,7 @@ impl Blocks {
         self.open_blocks += 1;
         let mut construction = Construction::new(info.block);
         for r in store.replicas(b) {
-            construction.expect(r.storage, info.block);
+            construction.expect_as(r.storage, r.index, info.block);
         }
         self.construction.insert(info.block.id, construction);
         self.low.remove(info.block.id);
@@ -203,7 +212,8 @@ impl Blocks {
             if let Some(volume) = self.registry.volume_mut(r.storage) {
                 volume.blocks.remove(id.0);
                 let node = volume.node;
-                self.invalidate(node, Block { length: NO_ACK, ..info.block });
+                let internal = BlockId(id.0 + i64::from(r.index));
+                self.invalidate(node, Block { id: internal, length: NO_ACK, ..info.block });
             }
         }
         store.set_replicas(b, &[]);

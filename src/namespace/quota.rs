@@ -22,12 +22,12 @@ pub struct QuotaRecord {
     pub usage: Usage,
 }
 
-/// Adds one use to another.
+/// Adds one use to another. No real use comes near 64 bits; that of lengths in a damaged image stays at the end of them.
 pub fn add(to: &mut Usage, more: &Usage) {
-    to.namespace += more.namespace;
-    to.space += more.space;
+    to.namespace = to.namespace.saturating_add(more.namespace);
+    to.space = to.space.saturating_add(more.space);
     for (to, more) in to.by_kind.iter_mut().zip(more.by_kind) {
-        *to += more;
+        *to = to.saturating_add(more);
     }
 }
 
@@ -45,11 +45,12 @@ pub fn difference(after: &Usage, before: &Usage) -> Usage {
 
 /// What one block of `bytes` counts with that replication under a storage policy (0: kinds are not counted).
 pub fn block_usage(bytes: u64, replication: u16, storage_policy: u8) -> Usage {
-    let bytes = bytes as i64;
-    let mut usage = Usage { space: bytes * i64::from(replication), ..Usage::default() };
+    let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
+    let mut usage = Usage { space: bytes.saturating_mul(i64::from(replication)), ..Usage::default() };
     if let Some(policy) = by_id(storage_policy) {
         for kind in policy.counted_kinds(replication) {
-            usage.by_kind[kind as usize] += bytes;
+            let used = &mut usage.by_kind[kind as usize];
+            *used = used.saturating_add(bytes);
         }
     }
     usage
@@ -77,8 +78,7 @@ impl FileShape {
     pub fn last(&self, block: &Block) -> Usage {
         match self.stripe {
             _ if !self.open => self.full(block),
-            Some(_) if self.fresh().space >= self.full(block).space => self.fresh(),
-            Some(_) => self.full(block),
+            Some(_) => self.fresh(),
             None => block_usage(self.block_size.max(block.length), self.replication, self.storage_policy),
         }
     }

@@ -87,6 +87,9 @@ impl State {
     pub fn start(&mut self, now: Now) {
         self.set_clock(now);
         self.tree.leases.renew_all();
+        for policy in self.tree.erasure_coding.all().values() {
+            self.blocks.set_stripe(policy.id, policy.stripe);
+        }
         let files = self.tree.leases.iter().flat_map(|lease| &lease.files);
         let open = files
             .filter_map(|id| self.store.find_inode(*id))

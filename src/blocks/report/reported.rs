@@ -41,7 +41,7 @@ pub(crate) fn corrupt_by_report(info: &BlockInfo, r: &Reported) -> Option<Corrup
 }
 
 /// Index of a striped group's internal block, 0 for others.
-fn index_of(info: &BlockInfo, reported: &Block) -> u8 {
+pub(super) fn index_of(info: &BlockInfo, reported: &Block) -> u8 {
     if info.erasure_coding_policy != 0 { reported.id.index_in_group() } else { 0 }
 }
 

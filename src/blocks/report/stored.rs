@@ -1,6 +1,7 @@
 //! Changes of a block's replicas, and all that depends on them.
 
 use super::Reported;
+use super::reported::index_of;
 use crate::counting::EXCESS;
 use crate::redundancy::CorruptReason;
 use crate::{Blocks, DatanodeId, NodeNumber, VolumeState};
@@ -64,7 +65,8 @@ impl Blocks {
         {
             // one more is good than before
             let live = self.count(store, b).live;
-            self.safe_mode.adjust_safe(i64::from(live == u32::from(self.settings.safe_replication_min)));
+            let least = self.minimum(&store.block(b), self.settings.safe_replication_min);
+            self.safe_mode.adjust_safe(i64::from(live == least));
         }
         if !self.complete_if_enough(store, b) {
             return;
@@ -156,14 +158,14 @@ impl Blocks {
             return;
         }
         self.with_safe_count(store, b, |blocks, store| {
-            blocks.put_replica(store, b, storage, 0);
+            blocks.put_replica(store, b, storage, index_of(&info, corrupted));
             let replica = blocks.replica_on(store, b, node).expect("just put");
             blocks.flag(store, b, replica, ReplicaFlags::CORRUPT, true);
             blocks.corrupt.add(info.block.id, node, reason);
         });
         let count = self.count(store, b);
-        let wanted = u32::from(info.replication);
-        let minimum = count.live >= u32::from(self.settings.replication_min);
+        let wanted = self.wanted(&info);
+        let minimum = count.live >= self.minimum(&info, self.settings.replication_min);
         let enough = count.live >= wanted;
         let more = minimum && count.live + count.corrupt > wanted;
         let leftover = minimum && info.block.stamp > corrupted.stamp;
@@ -244,7 +246,8 @@ impl Blocks {
 
     /// An open block's replica was reported: remember where and in which state; once finalized it counts.
     pub(crate) fn report_open(&mut self, store: &mut Store, b: BlockHandle, storage: StorageNumber, r: &Reported) {
-        let block = store.block(b).block;
+        let info = store.block(b);
+        let (block, index) = (info.block, index_of(&info, &r.block));
         let node = self.node_of(storage);
         let registry = &self.registry;
         // after a restart nothing is expected anywhere until it is reported
@@ -257,7 +260,7 @@ impl Blocks {
             None => {
                 // a DataNode may choose another volume than it was told
                 c.expected.retain(|e| registry.volume(e.storage).map(|v| v.node) != node);
-                c.expect(storage, r.block);
+                c.expect_as(storage, index, r.block);
                 c.expected.last_mut().expect("just added").state = r.state;
             }
         }

@@ -9,6 +9,7 @@ use crate::write::append::Append;
 use crate::write::attributes::SetReplication;
 use crate::write::create::Create;
 use crate::write::erasure_coding::*;
+use vocab::BlockId;
 use vocab::erasure_coding::PolicyState;
 
 fn wish(codec: &str, data_units: u32, parity_units: u32, cell_size: u32) -> NewPolicy {
@@ -168,4 +169,42 @@ fn files_are_striped_below_a_policy_or_by_name() {
     let refusal = w.write(&superuser(), &append).expect_err("is refused");
     let text = "Append on EC file without new block is not supported. Use NEW_BLOCK create flag while appending file.";
     assert_eq!(refusal, Refusal::Unsupported(text.into()));
+}
+
+#[test]
+fn a_striped_file_is_written_and_found_by_its_internal_blocks() {
+    let mut w = World::with_datanodes(5);
+    w.enable("RS-3-2-1024k").expect("is enabled");
+    w.mkdirs(&superuser(), "/d", 0o755).expect("is made");
+    w.set("/d", "RS-3-2-1024k").expect("is set");
+    let id = w.open("/d/f", "c");
+    let added = w.add_block("/d/f", id, "c", None).expect("is added").located;
+    assert_eq!(added.block.id, BlockId(i64::MIN + 16));
+    assert_eq!(added.indices, [0, 1, 2, 3, 4]);
+    let written = Block { length: 3 << 20, ..added.block };
+    let node_of = |w: &World, at: usize| {
+        let target = w.state.blocks.target(added.locations[at].storage).expect("is there");
+        let node = w.state.blocks.node(target.node).expect("is there");
+        node.id.uuid.trim_start_matches("uuid-").parse::<u32>().expect("a number")
+    };
+    let nodes: Vec<u32> = (0..5).map(|at| node_of(&w, at)).collect();
+    let internal = |index: usize| Block { id: BlockId(written.id.0 + index as i64), length: 1 << 20, ..written };
+    w.received(nodes[4], internal(4));
+    w.received(nodes[0], internal(0));
+    assert_eq!(w.complete("/d/f", id, "c", Some(written)), Ok(false), "two of three blocks that have data");
+    w.received(nodes[2], internal(2));
+    assert_eq!(w.complete("/d/f", id, "c", Some(written)), Ok(true));
+    let file = w.view(&superuser(), |v| crate::read::block_locations::get_block_locations(v, b"/d/f", 0, 1 << 30));
+    let located = file.expect("is told");
+    let group = &located.blocks.blocks[0].located;
+    assert_eq!((located.blocks.file_length, &group.indices[..]), (3 << 20, &[4, 0, 2][..]));
+    let more = w.open("/d/g", "c");
+    assert_eq!(w.add_block("/d/g", more, "c", None).expect("is added").located.block.id, BlockId(i64::MIN + 32));
+    let few = w.write(
+        &superuser(),
+        &Create { erasure_coding_policy: Some("RS-6-3-1024k".into()), ..World::create_op("/h", "c") },
+    );
+    let refusal = w.add_block("/h", few.expect("is made").id, "c", None).expect_err("six nodes are needed");
+    let text = "File /h could only be written to 5 of the 6 required nodes for RS-6-3-1024k. There are 5 datanode(s) running and 5 node(s) are excluded in this operation.";
+    assert_eq!(refusal, Refusal::NoTarget(text.into()));
 }

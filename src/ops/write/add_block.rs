@@ -10,6 +10,9 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use vocab::{Block, BlockId, BlockState, InodeId, Refusal};
 
+/// Ids that one striped group takes.
+const GROUP_IDS: i64 = BlockId::STRIPED_INDEX_MASK + 1;
+
 /// Allocates a block. Answers the block with its targets.
 #[derive(Clone, Debug)]
 pub struct AddBlock {
@@ -76,9 +79,6 @@ impl AddBlock {
         view.check_object_count()?;
         let file = view.leased_file(resolved, Some(&self.client), self.file)?;
         let store = &view.state.store;
-        if view.state.tree.erasure_coding_policy(store, file).is_some() {
-            return Err(Refusal::Unsupported("addBlock of an erasure coded file not supported.".into()));
-        }
         let count = store.block_count_of(file);
         let info = |at: Option<usize>| at.and_then(|at| store.block_at(file, at)).map(|b| store.block(b));
         let last = info(count.checked_sub(1));
@@ -118,7 +118,7 @@ impl AddBlock {
         let machine = view.state.tree.construction(file).map(|c| c.machine.clone()).unwrap_or_default();
         let request = TargetRequest {
             writer: blocks.node_at(&machine),
-            replicas: shape.replication.into(),
+            replicas: shape.stripe.map_or(shape.replication.into(), |s| s.units().into()),
             block_size: shape.block_size,
             storage_policy: shape.storage_policy,
             excluded: &self.excluded,
@@ -130,14 +130,18 @@ impl AddBlock {
             ..TargetRequest::default()
         };
         let placement = blocks.choose_targets(&request, view.now.monotonic);
-        let least = usize::from(view.settings.replication_min);
+        let policy = view.state.tree.erasure_coding_policy(&view.state.store, file);
+        let (least, what): (usize, _) = match policy {
+            Some(policy) => (policy.stripe.data_units.into(), format!("required nodes for {}", policy.name)),
+            None => (view.settings.replication_min.into(), "minReplication nodes".to_owned()),
+        };
         if placement.targets.len() >= least {
             return Ok(placement.targets);
         }
         let excluded = placement.excluded;
         Err(Refusal::NoTarget(
             format!(
-                "File {path} could only be written to {} of the {least} minReplication nodes. There are {} datanode(s) running and {excluded} node(s) are excluded in this operation.",
+                "File {path} could only be written to {} of the {least} {what}. There are {} datanode(s) running and {excluded} node(s) are excluded in this operation.",
                 placement.targets.len(),
                 blocks.running_count()
             )
@@ -213,7 +217,9 @@ impl AddBlock {
         if let (Some(b), Some(previous)) = (last, self.previous) {
             turn.soft().commit_block(b, previous)?;
         }
-        let id = turn.next_block_id();
+        let state = turn.view().state;
+        let striped = state.tree.erasure_coding_policy(&state.store, file).is_some();
+        let id = if striped { turn.next_group_id() } else { turn.next_block_id() };
         turn.log(Record::AllocateBlockId { id: id.0 });
         let stamp = turn.next_stamp();
         room?; // Hadoop's log has the id and the stamp of a block that there was no room for
@@ -253,6 +259,16 @@ impl Turn<'_> {
         let mut id = BlockId(state.sequences.block.0 + 1);
         while state.store.find_block(id).is_some() {
             id.0 += 1;
+        }
+        id
+    }
+
+    /// The next id of a striped group that no group has.
+    fn next_group_id(&self) -> BlockId {
+        let state = self.view().state;
+        let mut id = BlockId(state.sequences.block_group.group().0 + GROUP_IDS);
+        while state.store.find_block(id).is_some() {
+            id.0 += GROUP_IDS;
         }
         id
     }

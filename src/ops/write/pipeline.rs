@@ -73,7 +73,10 @@ impl Write for UpdateBlockForPipeline {
         turn.view().block_in_writing(&self.block, &self.client)?;
         let stamp = turn.next_stamp();
         let block = Block { stamp, ..self.block };
-        let located = blocks::Located { block, locations: Vec::new(), corrupt: false, complete: false };
+        let state = turn.view().state;
+        let group = state.store.find_block(block.id);
+        let indices = group.map_or(Vec::new(), |b| state.blocks.locate(&state.store, b).indices);
+        let located = blocks::Located { block, locations: Vec::new(), indices, corrupt: false, complete: false };
         Ok(LocatedBlock { offset: u64::MAX, located })
     }
 }
@@ -201,7 +204,8 @@ impl GetAdditionalDatanode {
         let present = existing.iter().filter(|_| self.count > 0);
         let mut locations: Vec<_> = present.filter_map(|s| blocks.target(*s)).collect();
         locations.extend(placement.targets);
-        let located = blocks::Located { block: self.block, locations, corrupt: false, complete: false };
+        let indices = Vec::new();
+        let located = blocks::Located { block: self.block, locations, indices, corrupt: false, complete: false };
         Ok(LocatedBlock { offset: u64::MAX, located })
     }
 }

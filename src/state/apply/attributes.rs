@@ -142,6 +142,7 @@ impl State {
                 let Some((policy, id)) = added_policy(added).zip(policies.next_id()) else {
                     unreachable!("fit saw a policy and a number: {added:?}")
                 };
+                self.blocks.set_stripe(id, policy.stripe);
                 policies.insert(ErasureCodingPolicy { id, ..policy });
             }
         }

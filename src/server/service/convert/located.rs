@@ -4,7 +4,7 @@ use super::datanode::{found, put_info};
 use super::erasure_coding;
 use super::kinds::kind_to_wire;
 use super::nested;
-use blocks::{Blocks, Node, Target};
+use blocks::{Blocks, Located, Node, Target};
 use bytes::{BufMut, BytesMut};
 use hadoop_proto::Message;
 use hadoop_proto::hdfs::{DatanodeInfoProto, ExtendedBlockProto, LocatedBlockProto};
@@ -64,6 +64,19 @@ pub fn put_block(out: &mut BytesMut, blocks: &Blocks, pool: &str, block: &Locate
     for (_, id, _) in list() {
         out.put_bytes_field(8, id.as_bytes());
     }
+    put_indices(out, blocks, located);
+}
+
+/// Which internal block of a striped group each place has, with a token for each.
+fn put_indices(out: &mut BytesMut, blocks: &Blocks, located: &Located) {
+    if located.indices.is_empty() {
+        return;
+    }
+    let there = |at: usize| located.locations.get(at).is_none_or(|t| found(blocks, t).is_some());
+    let indices: Vec<u8> =
+        located.indices.iter().enumerate().filter(|(at, _)| there(*at)).map(|(_, index)| *index).collect();
+    out.put_bytes_field(9, &indices);
+    indices.iter().for_each(|_| out.put_bytes_field(10, &NO_TOKEN));
 }
 
 /// A DataNode as a message of its own.
