@@ -1,4 +1,5 @@
-//! The one table of operations. Gate, retry cache, audit, metrics names and the compatibility matrix are derived from it.
+//! The one table of operations. The role gate, the retry cache, names in metrics and refusals, and the compatibility matrix are derived from it;
+//! the columns for safe mode, observers and audit lines say what Hadoop does and await their readers.
 
 /// What an operation needs of the name node's role (Hadoop's `OperationCategory`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]

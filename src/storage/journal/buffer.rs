@@ -74,8 +74,6 @@ pub(super) struct Buffer {
     pub awaited: Txid,
     /// The last transaction that was taken.
     pub taken: Txid,
-    /// Layout of segments to come.
-    pub next_layout: LayoutVersion,
 }
 
 /// Bytes that a fresh buffer has room for.
@@ -97,7 +95,6 @@ impl Buffer {
             layout,
             awaited: before,
             taken: before,
-            next_layout: layout,
         };
         buffer.start();
         buffer
@@ -120,7 +117,6 @@ impl Buffer {
     /// Ends the segment and begins the next; returns its first transaction.
     pub fn roll(&mut self) -> Txid {
         self.end();
-        self.layout = self.next_layout;
         self.start()
     }
     fn start(&mut self) -> Txid {

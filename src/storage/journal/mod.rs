@@ -213,11 +213,6 @@ impl Journal {
         first
     }
 
-    /// Sets the layout of the segments to come, from the next roll on.
-    pub fn set_layout(&self, layout: LayoutVersion) {
-        self.shared.lane.lock().buffer.next_layout = layout;
-    }
-
     /// The highest transaction assigned, but for lazy ones: what an answer decided now rests on.
     pub fn last(&self) -> Txid {
         Txid(self.shared.last.load(Ordering::Acquire))
