@@ -380,7 +380,6 @@ impl Twin {
         Ok(Answer::Yes(true))
     }
 
-    #[allow(clippy::fn_params_excessive_bools)]
     pub fn create(
         &mut self,
         who: &Who,
@@ -415,10 +414,10 @@ impl Twin {
         if block_size < 1_000 || replication == 0 || replication > 512 {
             return Err("Io");
         }
-        if let Some(file) = old.and_then(|node| node.file.as_ref()) {
-            if !overwrite {
-                return Err(if file.writer.is_some() { "AlreadyBeingCreated" } else { "FileAlreadyExists" });
-            }
+        if let Some(file) = old.and_then(|node| node.file.as_ref())
+            && !overwrite
+        {
+            return Err(if file.writer.is_some() { "AlreadyBeingCreated" } else { "FileAlreadyExists" });
         }
         let replaces = old.is_some();
         let inherited = self.nodes[self.deepest(&path)].mode;
@@ -451,7 +450,7 @@ impl Twin {
             return Ok(Answer::Yes(false));
         }
         self.drop_subtree(&path);
-        self.touch(&parent_of(&path).to_owned());
+        self.touch(parent_of(&path));
         Ok(Answer::Yes(true))
     }
 
@@ -481,8 +480,8 @@ impl Twin {
             let node = self.nodes.remove(&path).expect("listed");
             self.nodes.insert(format!("{to}{}", &path[from.len()..]), node);
         }
-        self.touch(&parent_of(from).to_owned());
-        self.touch(&parent_of(to).to_owned());
+        self.touch(parent_of(from));
+        self.touch(parent_of(to));
     }
 
     pub fn rename(&mut self, who: &Who, from: &str, to: &str) -> Out {
@@ -664,13 +663,14 @@ impl Twin {
         if penultimate.is_some_and(|part| !part.complete()) {
             return Err("NotReplicatedYet");
         }
-        if let (Some(last), Some((_, _, length))) = (file.blocks.last_mut(), previous) {
-            if !last.done && !last.committed {
-                if length < last.length {
-                    return Err("Io");
-                }
-                (last.committed, last.length) = (true, length);
+        if let (Some(last), Some((_, _, length))) = (file.blocks.last_mut(), previous)
+            && !last.done
+            && !last.committed
+        {
+            if length < last.length {
+                return Err("Io");
             }
+            (last.committed, last.length) = (true, length);
         }
         if let Some(last) = file.blocks.last_mut() {
             (last.done, last.logged) = (last.done, last.length);
@@ -732,13 +732,14 @@ impl Twin {
         if before_last == Some(false) {
             return Ok(Answer::Yes(false));
         }
-        if let (Some(part), Some((_, stamp, length))) = (file.blocks.last_mut(), last) {
-            if !part.done && !part.committed {
-                if length < part.length || stamp != part.stamp {
-                    return Err("Io");
-                }
-                (part.committed, part.length) = (true, length);
+        if let (Some(part), Some((_, stamp, length))) = (file.blocks.last_mut(), last)
+            && !part.done
+            && !part.committed
+        {
+            if length < part.length || stamp != part.stamp {
+                return Err("Io");
             }
+            (part.committed, part.length) = (true, length);
         }
         if !file.blocks.iter().all(Part::complete) {
             return Ok(Answer::Yes(false));

@@ -137,7 +137,7 @@ impl History {
         let mut seen = |state: &State, txid: Txid, _: &edit::Record<'_>| {
             assert!(expected.is_none_or(|e| e == txid), "{}: transactions in order", self.what);
             expected = Some(txid.next());
-            if txid.0 % 7 == 0 {
+            if txid.0.is_multiple_of(7) {
                 self.check_invariants(state);
             }
         };

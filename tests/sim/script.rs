@@ -330,28 +330,35 @@ pub async fn write(
         if disk.stopped() {
             return; // the process is no more: nobody gets this answer
         }
-        let mut w = writer.borrow_mut();
-        let mut possible = std::mem::take(&mut w.possible);
-        match answer {
-            Err(Refusal::SafeMode { .. }) => {
-                drop(w);
-                tokio::task::yield_now().await;
-                continue;
-            }
-            // refused as a whole: multi-record calls are not refused half way without quotas
-            Err(_) | Ok(Answer::No) => {}
-            Ok(answer) => {
-                if let Some(after) = possible.pop() {
-                    w.known = after;
-                }
-                w.answers += 1;
-                settle(&mut w, &call, answer, engine, os, nodes);
-            }
-        }
-        done += 1;
-        drop(w);
+        let counts = conclude(&mut writer.borrow_mut(), &call, answer, engine, os, nodes);
+        done += usize::from(counts);
         tokio::task::yield_now().await;
     }
+}
+
+/// Takes an answer in. Whether the call counts: one in safe mode is made again.
+fn conclude(
+    w: &mut Writer,
+    call: &Call,
+    answer: Result<Answer, Refusal>,
+    engine: &Engine,
+    os: &Os,
+    nodes: &RefCell<Datanodes>,
+) -> bool {
+    let mut possible = std::mem::take(&mut w.possible);
+    match answer {
+        Err(Refusal::SafeMode { .. }) => return false,
+        // refused as a whole: multi-record calls are not refused half way without quotas
+        Err(_) | Ok(Answer::No) => {}
+        Ok(answer) => {
+            if let Some(after) = possible.pop() {
+                w.known = after;
+            }
+            w.answers += 1;
+            settle(w, call, answer, engine, os, nodes);
+        }
+    }
+    true
 }
 
 fn settle(w: &mut Writer, call: &Call, answer: Answer, engine: &Engine, os: &Os, nodes: &RefCell<Datanodes>) {
