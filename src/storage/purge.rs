@@ -35,6 +35,7 @@ pub fn purge(
     retention: Retention,
 ) -> Result<Purged, StorageError> {
     let Some(oldest) = oldest_image(disk, images, retention.images)? else { return Ok(Purged::default()) };
+    let newest = oldest_image(disk, images, 1)?.unwrap_or(oldest);
     let keep_edits_from = edits_needed_from(disk, edits, oldest, retention)?;
     let mut purged = Purged::default();
     for current in images {
@@ -45,6 +46,10 @@ pub fn purge(
                 if disk.metadata(&digest).is_ok_and(|found| found.is_some()) {
                     purged.remove(disk, digest);
                 }
+            }
+            // what a save that was cut short has left; one that is under way is for a later transaction
+            if matches!(names::kind(&name), Kind::ImageCheckpoint(txid) if txid < newest) {
+                purged.remove(disk, current.join(&name));
             }
         }
     }

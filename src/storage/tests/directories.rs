@@ -220,6 +220,22 @@ fn retention_keeps_what_the_kept_images_need() {
 }
 
 #[test]
+fn what_saves_cut_short_have_left_goes_with_the_next_image() {
+    let (os, _, _) = Os::simulated(1);
+    let current = PathBuf::from("/a/current");
+    os.disk.create_directories(&current, 0o700).unwrap();
+    let under_way = names::image_checkpoint(Txid(31));
+    for name in
+        [names::image_checkpoint(Txid(7)), names::image_checkpoint(Txid(29)), under_way.clone(), names::image(Txid(30))]
+    {
+        os.disk.open(&current.join(name), Open::CreateNew).unwrap();
+    }
+    let folders = [current];
+    purge(&*os.disk, &folders, &folders, Retention::default()).unwrap();
+    assert_eq!(disk_names(&os, "/a/current"), [under_way, names::image(Txid(30))]);
+}
+
+#[test]
 fn seen_txid_unreadable() {
     let base = recipe::read_folder(&golden("current"));
     for (text, accepted) in [("-5", true), ("97\n9999\n", true), ("", false), (" 97 ", false), ("abc", false)] {
