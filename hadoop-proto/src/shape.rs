@@ -111,6 +111,15 @@ pub fn decode_lossy<M: Message + Default + Shaped>(bytes: Bytes) -> Result<M, De
     }
 }
 
+/// What [`decode`] would refuse, for a request that nobody reads.
+///
+/// # Errors
+/// Bytes that are no message of this shape, and messages that lack required fields.
+pub fn check(shape: &Shape, bytes: &[u8]) -> Result<(), DecodeError> {
+    normalize(shape, bytes).map_err(|error| DecodeError::Malformed(error.to_string()))?;
+    missing_required(shape, bytes).map_or(Ok(()), |paths| Err(DecodeError::MissingRequired(paths)))
+}
+
 /// Text as Java reads it: what is not UTF-8 becomes U+FFFD.
 ///
 /// Quirk: text_reads_like_java: an encoded surrogate is one U+FFFD in Java, where [`String::from_utf8_lossy`] makes one of each byte.

@@ -439,6 +439,8 @@ impl Blocks {
         node.registered = false;
         node.mailbox.clear();
         node.scheduled = [[0; 6]; 2];
+        node.stats = NodeStats { xceivers: 0, cache_capacity: 0, cache_used: 0, volume_failures: 0, ..node.stats };
+        node.volume_failures = None;
         if !keeps {
             node.draining = true;
             let volumes = node.volumes.clone();

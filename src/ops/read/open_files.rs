@@ -28,15 +28,23 @@ pub struct OpenFiles {
     pub has_more: bool,
 }
 
-/// listOpenFiles: files with an id above `after`, below `path` if one is given. Superusers only.
+/// Whether the caller may list open files below the path, which is looked at first.
 ///
 /// # Errors
-/// `AccessControl`.
-pub fn list_open_files(view: &View<'_>, after: InodeId, path: &[u8]) -> Result<OpenFiles, Refusal> {
-    view.check_superuser()?;
+/// A path that is not absolute, then `SuperuserRequired`.
+pub fn may_list_open_files(view: &View<'_>, path: &[u8]) -> Result<(), Refusal> {
     if path.first() != Some(&b'/') {
         return Err(not_absolute(path));
     }
+    view.check_superuser()
+}
+
+/// listOpenFiles: files with an id above `after`, below `path`. Superusers only.
+///
+/// # Errors
+/// Those of [`may_list_open_files`].
+pub fn list_open_files(view: &View<'_>, after: InodeId, path: &[u8]) -> Result<OpenFiles, Refusal> {
+    may_list_open_files(view, path)?;
     let (tree, store) = (&view.state.tree, &view.state.store);
     let mut ids: Vec<InodeId> =
         tree.leases.iter().flat_map(|l| l.files.iter().copied()).filter(|id| *id > after).collect();

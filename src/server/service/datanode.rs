@@ -36,9 +36,7 @@ pub(super) async fn serve(shared: &Shared, method: Datanode, caller: &Caller, bo
         Datanode::BlockReceivedAndDeleted => incremental_report(shared, caller, body),
         Datanode::CacheReport => {
             let request: proto::CacheReportRequestProto = decode(body)?;
-            let text = format!("cache reports are not taken; {} sent one", request.registration.datanode_id.host_name);
-            tracing::debug!(text);
-            message(&proto::CacheReportResponseProto::default())
+            cache_report(shared, caller, &convert::registration_from_wire(&request.registration))
         }
         Datanode::ErrorReport => error_report(shared, caller, decode(body)?),
         Datanode::ReportBadBlocks => {
@@ -47,6 +45,16 @@ pub(super) async fn serve(shared: &Shared, method: Datanode, caller: &Caller, bo
         }
         Datanode::CommitBlockSynchronization => commit_block_synchronization(shared, caller, decode(body)?).await,
     }
+}
+
+/// What a DataNode caches is not kept, as nothing is cached by order of this name node; a node that is not registered hears that, as in Hadoop.
+fn cache_report(shared: &Shared, caller: &Caller, registration: &Registration) -> Answer {
+    verify(shared, registration)?;
+    let known = shared.engine.turn("cacheReport", caller, |turn| turn.soft().blocks.identify(registration));
+    if known.answer?.is_none() {
+        return Err(Refusal::io("processCacheReport from dead or unregistered datanode: null").into());
+    }
+    message(&proto::CacheReportResponseProto::default())
 }
 
 /// Start-up safe mode may end with what a DataNode has just told, not only when it is looked at next.
@@ -189,7 +197,7 @@ fn full_reports(
     // nothing stale is left: data of before an upgrade may go
     let finalized = identity.upgrade_finalized();
     Ok((fresh.answer && finalized && engine.gate().state() == HaState::Active)
-        .then(|| convert::finalize_command(&identity.block_pool)))
+        .then(|| convert::finalize_command(&request.block_pool_id.to_str())))
 }
 
 /// Takes the report of one volume.

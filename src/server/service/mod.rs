@@ -143,6 +143,9 @@ impl Port {
         if let Some(refused) = unusable_client_id(call) {
             return Some(Err(refused));
         }
+        if let Some(Err(damaged)) = call.method.unread.map(|request| hadoop_proto::shape::check(request, body)) {
+            return Some(Err(bad_request(damaged)));
+        }
         match call.method.handler {
             Handler::Client(operation) => client::at_once(&client::Request { shared, operation, caller, body }),
             Handler::Lifeline => Some(datanode::lifeline(shared, caller, body)),

@@ -1,6 +1,7 @@
 //! The table of methods: which protocols a port serves, and what serves each method. Names, versions and requests are the schema's.
 
 use hadoop_proto::services::{self, Service};
+use hadoop_proto::shape::{self, Shape};
 use observe::RemoteException;
 use ops::Operation;
 use std::sync::LazyLock;
@@ -95,6 +96,17 @@ pub enum Handler {
     Missing,
 }
 
+impl Handler {
+    /// Whether the request is decoded by what serves the method.
+    fn reads_request(self) -> bool {
+        match self {
+            Handler::Client(operation) => operation.row().implemented,
+            Handler::Namenode(_) | Handler::Ha(_) | Handler::Reconfiguration(_) | Handler::Missing => false,
+            Handler::Datanode(_) | Handler::Lifeline | Handler::Refresh(_) | Handler::Meta(_) => true,
+        }
+    }
+}
+
 /// A method found: cheap to copy, handed back with the call.
 #[derive(Clone, Copy, Debug)]
 pub struct Method {
@@ -102,6 +114,8 @@ pub struct Method {
     pub handler: Handler,
     /// Its name in the request header.
     pub name: &'static str,
+    /// Shape of its request where no handler reads that: Hadoop refuses a damaged request before anything else, so this server does too.
+    pub unread: Option<&'static Shape>,
 }
 
 /// A served protocol with its methods.
@@ -134,7 +148,12 @@ fn table(names: &[&str]) -> Vec<Protocol> {
         .iter()
         .map(|name| {
             let service = services::by_name(name).expect("a service of the schema");
-            let method = |m: &services::Method| Method { handler: handler(service.name, m.name), name: m.name };
+            let method = |m: &services::Method| {
+                let handler = handler(service.name, m.name);
+                let request = shape::by_name(m.input).expect("a message of the schema");
+                let unread = (request.fields.is_empty() || !handler.reads_request()).then_some(request);
+                Method { handler, name: m.name, unread }
+            };
             Protocol { service, methods: service.methods.iter().map(method).collect() }
         })
         .collect()

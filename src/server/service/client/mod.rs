@@ -21,9 +21,8 @@ mod tokens;
 mod upkeep;
 mod zones;
 
-use super::{Answer, Shared, decode};
+use super::{Answer, Shared};
 use bytes::Bytes;
-use hadoop_proto::hdfs::MsyncRequestProto;
 use observe::RemoteException;
 use ops::{Operation, View, Write};
 use vocab::{Caller, Refusal};
@@ -38,12 +37,6 @@ pub(super) struct Request<'a> {
 
 /// Methods that are answered without waiting; `None` for all others.
 pub(super) fn at_once(request: &Request<'_>) -> Option<Answer> {
-    if !request.operation.row().implemented || says_nothing(request.operation) {
-        // nobody else reads the request, but a damaged one is refused first
-        if let Err(damaged) = decode::<MsyncRequestProto>(request.body.clone()) {
-            return Some(Err(damaged));
-        }
-    }
     Some(match request.operation {
         Operation::GetFileInfo => read::file_info(request),
         Operation::GetFileLinkInfo => read::file_link_info(request),
@@ -99,30 +92,6 @@ pub(super) fn at_once(request: &Request<'_>) -> Option<Answer> {
         Operation::GetSlowDatanodeReport => admin::slow_datanodes(request),
         _ => return None,
     })
-}
-
-/// Methods whose requests have no fields.
-fn says_nothing(operation: Operation) -> bool {
-    matches!(
-        operation,
-        Operation::FinalizeUpgrade
-            | Operation::GetCurrentEditLogTxid
-            | Operation::GetDataEncryptionKey
-            | Operation::GetErasureCodingCodecs
-            | Operation::GetErasureCodingPolicies
-            | Operation::GetFsEcBlockGroupStats
-            | Operation::GetFsReplicatedBlockStats
-            | Operation::GetFsStats
-            | Operation::GetHaServiceState
-            | Operation::GetServerDefaults
-            | Operation::GetSlowDatanodeReport
-            | Operation::GetSnapshottableDirListing
-            | Operation::GetStoragePolicies
-            | Operation::Msync
-            | Operation::RefreshNodes
-            | Operation::RollEdits
-            | Operation::UpgradeStatus
-    )
 }
 
 /// Methods that wait: for the journal, or between slices of long work.

@@ -4,7 +4,7 @@ use super::super::convert::located::put_blocks;
 use super::super::convert::nested;
 use super::super::convert::status::{Locations, put_status};
 use super::super::convert::summary as convert;
-use super::super::{Answer, EMPTY, bad_view, decode, message, superuser, unsupported};
+use super::super::{Answer, EMPTY, bad_view, decode, message, unsupported};
 use super::{Request, boolean};
 use ::blocks::{Blocks, ReportKind};
 use bytes::BytesMut;
@@ -24,7 +24,7 @@ use ops::read::batched_listing::{BatchedVisitor, get_batched_listing};
 use ops::read::block_locations::get_block_locations;
 use ops::read::file_info;
 use ops::read::listing::{ListingVisitor, get_listing};
-use ops::read::open_files::list_open_files;
+use ops::read::open_files::{list_open_files, may_list_open_files};
 use ops::read::summary::{ContentSummary, ContentSummaryWalk, QuotaUsage, get_quota_usage, needs_count};
 use ops::status::{FileStatus, LocatedBlocks};
 use ops::write::access_time::TouchAccessTime;
@@ -243,7 +243,7 @@ fn blocking_decommission(request: &Request<'_>, types: Vec<i32>) -> Answer {
 pub(super) fn open_files(request: &Request<'_>) -> Answer {
     let asked: ListOpenFilesRequestProto = decode(request.body.clone())?;
     let path = asked.path().as_bytes();
-    superuser(request.shared, request.caller, "listOpenFiles")?;
+    request.read(|v| may_list_open_files(v, path))?;
     if !asked.types.contains(&(OpenFilesTypeProto::AllOpenFiles as i32)) {
         return blocking_decommission(request, asked.types);
     }
