@@ -1,10 +1,10 @@
 //! Sums for clients, administrators and metrics.
 
 use crate::redundancy::Level;
-use crate::{AdminState, Blocks, DatanodeId, Node, NodeNumber, Volume, VolumeState};
+use crate::{AdminState, Blocks, DatanodeId, Node, NodeNumber, Volume};
 use record::Store;
+use vocab::BlockId;
 use vocab::time::MonotonicMs;
-use vocab::{BlockId, StorageKind};
 
 /// Sums over all live nodes and the block map. Bytes unless said.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -47,19 +47,6 @@ pub struct Stats {
     pub bytes_in_future: u64,
     pub expired_heartbeats: u64,
     pub timed_out_copies: u64,
-}
-
-/// Sums over the volumes of one medium.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[allow(missing_docs)] // as in the BlockStats bean
-pub struct KindStats {
-    pub kind: StorageKind,
-    pub capacity: u64,
-    pub used: u64,
-    pub remaining: u64,
-    pub block_pool_used: u64,
-    pub non_dfs_used: u64,
-    pub nodes_in_service: usize,
 }
 
 /// Which nodes a report is asked of (Hadoop's `DatanodeReportType`).
@@ -136,40 +123,6 @@ impl Blocks {
             s.cache_capacity = s.cache_capacity.saturating_add(node.stats.cache_capacity);
             s.cache_used = s.cache_used.saturating_add(node.stats.cache_used);
         }
-    }
-
-    /// Sums by medium, of those that any live node has.
-    pub fn kind_stats(&self) -> Vec<KindStats> {
-        let mut out = Vec::new();
-        for kind in StorageKind::ALL {
-            let mut sum = KindStats {
-                kind,
-                capacity: 0,
-                used: 0,
-                remaining: 0,
-                block_pool_used: 0,
-                non_dfs_used: 0,
-                nodes_in_service: 0,
-            };
-            let mut any = false;
-            for node in self.registry.nodes().filter(|n| n.alive && n.in_service()) {
-                let mut on_node = false;
-                for v in self.registry.volumes_of(node).filter(|v| v.kind == kind && v.state != VolumeState::Failed) {
-                    on_node = true;
-                    sum.capacity = sum.capacity.saturating_add(v.capacity);
-                    sum.used = sum.used.saturating_add(v.dfs_used);
-                    sum.remaining = sum.remaining.saturating_add(v.remaining);
-                    sum.block_pool_used = sum.block_pool_used.saturating_add(v.block_pool_used);
-                    sum.non_dfs_used = sum.non_dfs_used.saturating_add(v.non_dfs_used);
-                }
-                sum.nodes_in_service += usize::from(on_node);
-                any |= on_node;
-            }
-            if any {
-                out.push(sum);
-            }
-        }
-        out
     }
 
     /// A node by number.

@@ -4,7 +4,7 @@ use super::BEANS;
 use super::jmx::Bean;
 use super::json::Json;
 use crate::service::Shared;
-use blocks::{AdminState, Node, Stats};
+use blocks::{AdminState, DatanodeId, Node, Stats};
 use engine::HaState;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -47,6 +47,7 @@ struct Seen {
     used_percents: Vec<f32>,
     versions: BTreeMap<Arc<str>, i64>,
     startup_deletion_delay_ms: u64,
+    scanned: f32,
 }
 
 type Attributes = Vec<(&'static str, Json)>;
@@ -105,6 +106,7 @@ impl NameNodeBeans {
                 used_percents: Vec::new(),
                 versions: BTreeMap::new(),
                 startup_deletion_delay_ms: state.blocks.settings.startup_deletion_delay_ms,
+                scanned: state.blocks.scan_progress(&state.store),
             };
             if nodes {
                 state
@@ -112,6 +114,10 @@ impl NameNodeBeans {
                     .datanode_report(blocks::ReportKind::All)
                     .into_iter()
                     .for_each(|n| seen.add(&state.blocks, n, now));
+                for (id, excluded) in state.blocks.never_registered() {
+                    seen.dead
+                        .push((blocks::with_port(&id.host, id.transfer_port), never_registered(&id, excluded, now)));
+                }
             }
             seen
         })
@@ -226,6 +232,7 @@ impl NameNodeBeans {
             ("CapacityTotal", stats.capacity.into()),
             ("CapacityUsed", stats.used.into()),
             ("CapacityRemaining", stats.remaining.into()),
+            ("ReconstructionQueuesInitProgress", seen.scanned.into()),
             ("NumLiveDataNodes", stats.live.into()),
             ("NumDeadDataNodes", stats.dead.into()),
             ("EstimatedCapacityLostTotal", stats.capacity_lost.into()),
@@ -274,6 +281,7 @@ impl NameNodeBeans {
             ("CapacityUsed", stats.used.into()),
             ("CapacityRemaining", stats.remaining.into()),
             ("CapacityUsedNonDFS", stats.non_dfs_used.into()),
+            ("ReconstructionQueuesInitProgress", seen.scanned.into()),
             ("NumTimedOutPendingReconstructions", stats.timed_out_copies.into()),
             ("NumLiveDataNodes", stats.live.into()),
             ("NumDeadDataNodes", stats.dead.into()),
@@ -397,6 +405,19 @@ fn dead_node(node: &Node, now: MonotonicMs) -> Json {
         ("xferaddr", node.id.transfer_address().into()),
         ("location", (&*node.location).into()),
         ("uuid", (&*node.id.uuid).into()),
+    ])
+}
+
+/// A host of the include list that never came (HDFS-17559).
+fn never_registered(id: &DatanodeId, excluded: bool, now: MonotonicMs) -> Json {
+    let state = if excluded { AdminState::Decommissioned } else { AdminState::Normal };
+    Json::object([
+        ("lastContact", (now.since(MonotonicMs(0)) / 1_000).into()),
+        ("decommissioned", excluded.into()),
+        ("adminState", admin_text(state).into()),
+        ("xferaddr", id.transfer_address().into()),
+        ("location", blocks::DEFAULT_RACK.into()),
+        ("uuid", (&*id.uuid).into()),
     ])
 }
 
