@@ -9,8 +9,10 @@ use ops::write::rename::Rename;
 use std::process::Command;
 use vocab::Refusal;
 
-/// Files that are there before anything is counted; at least as many as are deleted or renamed.
-const POPULATION: usize = 5_000;
+/// Files that are there before anything is counted, for each call that is; some of them are deleted or renamed.
+const FILES_PER_CALL: usize = 10;
+/// Most calls of a kind: the mean does not change with more.
+const OPERATIONS_MAX: usize = 10_000;
 
 /// What is counted: a kind of call, or of report, and the hold.
 const KINDS: [(&str, Counted); 12] = [
@@ -30,8 +32,9 @@ const KINDS: [(&str, Counted); 12] = [
 
 /// Prints the table.
 pub fn table(operations: usize) -> Result<(), String> {
-    let operations = operations.clamp(1, POPULATION);
-    println!("Instructions under the state lock, mean of {operations}; {POPULATION} files there before\n");
+    let operations = operations.clamp(1, OPERATIONS_MAX);
+    let files = operations * FILES_PER_CALL;
+    println!("Instructions under the state lock, mean of {operations}; {files} files there before\n");
     println!("{:<20} {:<10} {:>12}", "", "hold", "instructions");
     for (kind, counted) in KINDS {
         let unit = if REPORTS.contains(&kind) { " a replica" } else { "" };
@@ -74,7 +77,7 @@ pub fn holds(kind: &str, hold: &str, operations: usize) -> Result<(), String> {
         return Ok(());
     }
     let mut world = World::new(3);
-    world.populate(POPULATION);
+    world.populate(operations * FILES_PER_CALL);
     let refused = |refusal| format!("{kind}: {refusal:?}");
     let done: Result<Vec<bool>, Refusal> =
         (0..operations).map(|number| call(&mut world, counted, kind, number)).collect();
@@ -84,7 +87,7 @@ pub fn holds(kind: &str, hold: &str, operations: usize) -> Result<(), String> {
 /// One call, of which only the kind in question is counted. Whether it did what it should.
 fn call(world: &mut World, counted: Counted, kind: &str, number: usize) -> Result<bool, Refusal> {
     let old = path(number);
-    let new = format!("/bench/directory-{:06}/made-{number:010}", number % 5);
+    let new = format!("{}-made", path(number * FILES_PER_CALL));
     let file = match kind {
         "addBlock" | "complete" => Some(world.write(&World::create_op(&new))?.id),
         _ => None,

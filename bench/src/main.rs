@@ -22,7 +22,7 @@ fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let number = |at: usize, default: usize| words.get(at).map_or(Some(default), |word| word.parse().ok());
     let done = match words.first().map(String::as_str) {
-        Some("instructions") => number(1, 2_000).map(instructions::table),
+        Some("instructions") => number(1, 500).map(instructions::table),
         Some("holds") => number(3, 1).and_then(|n| Some(instructions::holds(words.get(1)?, words.get(2)?, n))),
         Some("reports") => number(1, 1_000_000).map(reports::table),
         Some("image") => number(1, 1_000_000).map(image::table),

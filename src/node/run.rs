@@ -63,8 +63,8 @@ pub fn run(launch: Launch, ready: impl AsyncFnOnce(Serving) -> Result<(), StartE
 }
 
 /// Threads that serve connections: half the cores. A worker that gets work wakes another one to look for more, so with as many workers as
-/// cores most wake-ups find nothing (measured: 1.6 instead of 2.9 switches and three quarters of the CPU time for a write call), and the
-/// journal, long computations and the system's network stack need cores too.
+/// cores most wake-ups find nothing, and the journal, long computations and the system's network stack need cores too. (On two busy cores,
+/// one run each, one worker instead of two spent 12 to 25 % less on mkdirs, create and delete; the journal's thread gained nothing.)
 fn connection_threads() -> usize {
     std::thread::available_parallelism().map_or(1, |cores| cores.get().div_ceil(2))
 }
