@@ -1,14 +1,16 @@
 //! Name directories written by Hadoop 3.5.0: what the NameNode shows a client after loading one is what Hadoop showed, path by path; and
 //! what it does not support yet it refuses by name and leaves as it was.
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
 use hadoop_proto::hdfs::acl_entry_proto::{AclEntryScopeProto, AclEntryTypeProto};
 use hadoop_proto::hdfs::hdfs_file_status_proto::FileType;
 use hadoop_proto::hdfs::*;
 use serde_json::{Map, Value, json};
 
-use crate::support::namenode::{Kind, NameNode, run_to_end};
+use crate::support::namenode::{Kind, NameNode, command, run_to_end};
 use crate::support::site::Site;
 use crate::support::work::{WorkDir, free_port};
 use crate::trials::client::{Answer, Client};
@@ -392,6 +394,82 @@ fn datanodes_are_not_told_to_give_up_what_was_before_an_upgrade() {
     datanode.heartbeat().expect("heartbeat");
     assert_eq!(datanode.report().expect("report").cmd, None);
     namenode.stop();
+}
+
+/// What is told today of all that the older release told too. Whether a block without replicas is corrupt it told otherwise.
+fn as_then(found: &Value, expected: &Value) -> Value {
+    match (found, expected) {
+        (Value::Object(found), Value::Object(expected)) => {
+            let known = expected.iter().filter(|(field, _)| *field != "corrupt");
+            let of = |(field, then): (&String, &Value)| Some((field.clone(), as_then(found.get(field)?, then)));
+            Value::Object(known.filter_map(of).collect())
+        }
+        (Value::Array(found), Value::Array(expected)) if found.len() == expected.len() => {
+            found.iter().zip(expected).map(|(found, expected)| as_then(found, expected)).collect()
+        }
+        _ => found.clone(),
+    }
+}
+
+/// `-rollback`, confirmed.
+fn roll_back(site: &Site) -> std::process::Output {
+    let mut command = command(Kind::under_test(), site);
+    command.arg("-rollback").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("a process");
+    let mut input = child.stdin.take().expect("piped");
+    input.write_all(b"Y\n").expect("read");
+    let output = child.wait_with_output().expect("own child");
+    drop(input);
+    output
+}
+
+#[test]
+fn directories_of_older_releases_are_upgraded() {
+    for (release, layout) in [("2.7.3", -63), ("2.10.2", -63), ("3.3.6", -66)] {
+        let directory = Directory::of(&format!("fsimage/{release}/symlinks"));
+        let before = tree(&directory.current());
+        let refused = run_to_end(Kind::under_test(), &directory.site, &[]);
+        assert_eq!(refused.status.code(), Some(1));
+        let mut expected = directory.expected();
+        expected.values_mut().for_each(|told| *told = as_then(told, told));
+        let previous = directory.work.join("name/previous");
+        for options in [&["-upgrade"][..], &[]] {
+            let namenode = NameNode::launch(Kind::under_test(), &directory.site, options);
+            let active = || namenode.jmx("NameNodeStatus", "State").is_some_and(|state| state == "active");
+            crate::support::work::wait_until(std::time::Duration::from_secs(30), "it was active", active);
+            let client = Client::connect(directory.port(), "hdfs");
+            let mut found = walk(&client);
+            found.iter_mut().for_each(|(path, told)| *told = as_then(told, &expected[path]));
+            let differences = differences(&expected, &found);
+            assert!(differences.is_empty(), "{release}: {differences:#?}");
+            let kept: BTreeMap<PathBuf, Option<Vec<u8>>> = tree(&previous)
+                .into_iter()
+                .map(|(path, content)| (directory.current().join(path.file_name().expect("a name")), content))
+                .collect();
+            assert_eq!(kept, before, "{release}");
+            let status: UpgradeStatusResponseProto =
+                client.call("upgradeStatus", &UpgradeStatusRequestProto {}).expect("status");
+            assert!(!status.upgrade_finalized, "{release}");
+            if options.is_empty() {
+                let _: FinalizeUpgradeResponseProto =
+                    client.call("finalizeUpgrade", &FinalizeUpgradeRequestProto {}).expect("finalized");
+                assert!(!previous.exists(), "{release}");
+                let mut datanode = DataNode::new(directory.port(), 1);
+                datanode.register().expect("registered");
+                datanode.heartbeat().expect("heartbeat");
+                let told = datanode.report().expect("report").cmd.expect("a command");
+                assert!(told.finalize_cmd.is_some(), "{release}: {told:?}");
+            }
+            namenode.stop();
+            if !options.is_empty() {
+                // that is for the older release to do
+                let refused = roll_back(&directory.site);
+                let text = format!("Cannot rollback to storage version {layout} using this version of the NameNode");
+                let told = String::from_utf8_lossy(&refused.stderr) + String::from_utf8_lossy(&refused.stdout);
+                assert!(refused.status.code() == Some(1) && told.contains(&text), "{release}: {told}");
+            }
+        }
+    }
 }
 
 /// Files with their content, and folders, below a folder.

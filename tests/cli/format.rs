@@ -127,9 +127,6 @@ fn options_of_later_versions() {
     for option in [
         "-backup",
         "-checkpoint",
-        "-upgrade",
-        "-upgradeOnly",
-        "-rollback",
         "-rollingUpgrade started",
         "-importCheckpoint",
         "-initializeSharedEdits",

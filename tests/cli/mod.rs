@@ -8,6 +8,7 @@ mod disk;
 mod embedded;
 mod format;
 mod start;
+mod upgrade;
 
 use crate::support::namenode::{Kind, command};
 use crate::support::site::Site;

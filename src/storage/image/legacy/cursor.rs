@@ -5,6 +5,9 @@ use crate::image::summary::ImageError;
 use vocab::layout::{Feature, LayoutVersion};
 use vocab::{Block, BlockId, GenerationStamp};
 
+/// Longest block: the 48 bits that Hadoop has for the size of a block.
+const BLOCK_LENGTH_MAX: u64 = (1 << 48) - 1;
+
 /// Reads from the front of the file.
 pub(super) struct Cursor<'a> {
     file: &'a [u8],
@@ -105,7 +108,8 @@ impl<'a> Cursor<'a> {
         (0..count)
             .map(|_| {
                 let (id, length, stamp) = (self.i64()?, self.i64()?, self.i64()?);
-                let length = u64::try_from(length).map_err(|_| self.content("has a block of negative length"))?;
+                let possible = u64::try_from(length).ok().filter(|length| *length <= BLOCK_LENGTH_MAX);
+                let length = possible.ok_or_else(|| self.content(&format!("has a block of {length} bytes")))?;
                 Ok(Block { id: BlockId(id), length, stamp: GenerationStamp(stamp) })
             })
             .collect()

@@ -11,6 +11,8 @@ pub(super) type Index = usize;
 pub(super) const ROOT: Index = 0;
 /// The smallest record of an inode.
 const INODE_MIN: usize = 2 + 2 + 8 + 8 + 4;
+/// The 11 bits that Hadoop has for a replication.
+const REPLICATION_MAX: u16 = (1 << 11) - 1;
 /// What Hadoop says of names that have become reserved since.
 const RESERVED: &str = "/.reserved is a reserved path and .snapshot is a reserved path component in this version of HDFS. Please rollback and delete or rename this path, or upgrade with the -renameReserved [key-value pairs] option to automatically rename these paths during upgrade.";
 
@@ -192,6 +194,9 @@ impl<'a> Nodes<'a> {
         block_size: i64,
         blocks: usize,
     ) -> Result<Kind<'a>, ImageError> {
+        if replication > REPLICATION_MAX {
+            return Err(cursor.content(&format!("has a file of {replication} replicas")));
+        }
         let blocks = cursor.blocks(blocks)?;
         if cursor.has(Feature::Snapshot) && cursor.i32()? > 0 {
             return Err(ImageError::Unsupported("snapshots in an old layout".into()));
