@@ -57,6 +57,8 @@ pub(crate) const PREVIOUS: &str = "previous";
 pub(crate) const PREVIOUS_TMP: &str = "previous.tmp";
 pub(crate) const REMOVED_TMP: &str = "removed.tmp";
 pub(crate) const FINALIZED_TMP: &str = "finalized.tmp";
+/// The last layout before there were upgrades.
+const LAST_BEFORE_UPGRADES: i32 = -3;
 const LAST_CHECKPOINT_TMP: &str = "lastcheckpoint.tmp";
 const PREVIOUS_CHECKPOINT: &str = "previous.checkpoint";
 
@@ -248,6 +250,15 @@ fn analyze(disk: &dyn Disk, root: &Path) -> Result<State, StorageError> {
     };
     let inconsistent =
         |reason: &str| Err(StorageError::Inconsistent { directory: root.to_owned(), reason: reason.to_owned() });
+    // releases before 0.13 kept their image here; later ones left a file of their own layout to stop them
+    if has("image/fsimage")? {
+        let path = root.join("image/fsimage");
+        let bytes = disk.read(&path).map_err(StorageError::io(&path))?;
+        let layout = bytes.first_chunk().map_or(0, |bytes| i32::from_be_bytes(*bytes));
+        if layout >= LAST_BEFORE_UPGRADES {
+            return Err(StorageError::TooOldToUpgrade(0));
+        }
+    }
     let current = has("current/VERSION")?;
     let previous = has(PREVIOUS)?;
     let mut found = Vec::new();

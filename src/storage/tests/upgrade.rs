@@ -162,3 +162,16 @@ fn ids_are_made_where_there_were_none() {
     assert!(given.block_pool_id.starts_with("BP-") && given.block_pool_id.contains("-10.0.0.1-"));
     assert!(upgrade::identity(&os, &old, "10.0.0.1", None).cluster_id.starts_with("CID-"));
 }
+
+#[test]
+fn images_of_before_upgrades_are_refused() {
+    for (layout, refused) in [(-3i32, true), (-32, false)] {
+        let os = old(-67);
+        let image = Path::new("/b/image");
+        os.disk.create_directories(image, 0o700).unwrap();
+        os.disk.open(&image.join("fsimage"), Open::Truncate).unwrap().write_all_at(&layout.to_be_bytes(), 0).unwrap();
+        let opened = Directories::open(&locations(), &os).map(drop).map_err(|error| error.to_string());
+        assert_eq!(opened.is_err(), refused, "{opened:?}");
+        assert!(!refused || opened.unwrap_err().contains("from this  older version 0 of storage"));
+    }
+}
