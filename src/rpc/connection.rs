@@ -40,6 +40,8 @@ const TRUST_BYTES: usize = 64 << 10;
 const KEEP_BYTES: usize = 256 << 10;
 /// Answers are written out at the latest when this much has gathered; while a peer leaves so much unread, nothing more is taken from it.
 const FLUSH_BYTES: usize = 64 << 10;
+/// Calls that a connection starts before others get their turn on its thread: a peer that never stops sending must not keep them waiting.
+const TURN_CALLS: u32 = 64;
 
 /// Serves a connection to its end. Calls that are under way when it closes are finished, their answers dropped: a call is never left half done.
 pub(crate) async fn run<S: Service>(port: Arc<Port<S>>, entry: Arc<Entry>, mut stream: TcpStream, peer: SocketAddr) {
@@ -93,6 +95,8 @@ struct Connection<'a, S: Service> {
     received: Instant,
     /// Since when the socket takes no byte of the answers at hand.
     stuck: Option<Instant>,
+    /// Calls started in this turn.
+    started: u32,
     closing: bool,
 }
 
@@ -108,6 +112,7 @@ impl<'a, S: Service> Connection<'a, S> {
             identity: None,
             received: Instant::now(),
             stuck: None,
+            started: 0,
             closing: false,
         }
     }
@@ -127,6 +132,10 @@ impl<'a, S: Service> Connection<'a, S> {
             if self.closing && self.output.is_empty() {
                 return Ok(());
             }
+            if self.started >= TURN_CALLS {
+                self.started = 0;
+                tokio::task::yield_now().await;
+            }
             if !self.wait(&mut reader, &writer, calls, starved).await? {
                 return Ok(());
             }
@@ -144,14 +153,21 @@ impl<'a, S: Service> Connection<'a, S> {
         {
             identity.groups = self.port.users.groups().of(&identity.user.name).await;
         }
-        while !self.closing && self.output.len() < FLUSH_BYTES && self.has_room(calls.parked()) {
+        while !self.closing
+            && self.output.len() < FLUSH_BYTES
+            && self.started < TURN_CALLS
+            && self.has_room(calls.parked())
+        {
             match self.step() {
                 Ok(Step::Starved) => return true,
                 Ok(Step::Again) => {}
-                Ok(Step::Call(call)) => match calls.start(serve(call)) {
-                    Some((ids, answer)) => self.answer(&ids, answer),
-                    None => self.port.enter(self.entry),
-                },
+                Ok(Step::Call(call)) => {
+                    self.started += 1;
+                    match calls.start(serve(call)) {
+                        Some((ids, answer)) => self.answer(&ids, answer),
+                        None => self.port.enter(self.entry),
+                    }
+                }
                 Ok(Step::Identify { user }) => {
                     if let Err(error) = self.identify(user).await {
                         self.fail(&ReplyIds::of_connection(CALL_CONTEXT, -1), error);

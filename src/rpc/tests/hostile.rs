@@ -110,6 +110,31 @@ fn resident_kib() -> usize {
     line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
+/// One thread serves all: of what a peer has sent ahead only a little is done before others have their turn.
+#[tokio::test]
+async fn a_peer_that_never_stops_sending_leaves_others_their_turn() {
+    let port = port(Settings::default());
+    let mut bytes = opening();
+    (0..20_000).for_each(|_| bytes.extend_from_slice(&support_request("echo", b"x")));
+    let address = port.address;
+    let peer = std::thread::spawn(move || {
+        let mut stream = std::net::TcpStream::connect(address).unwrap();
+        let mut answers = stream.try_clone().unwrap();
+        let reader = std::thread::spawn(move || std::io::copy(&mut answers, &mut std::io::sink()));
+        std::io::Write::write_all(&mut stream, &bytes).unwrap();
+        stream.shutdown(std::net::Shutdown::Write).unwrap();
+        reader.join().unwrap()
+    });
+    let (mut before, mut most) = (0, 0);
+    while before < 20_000 {
+        tokio::task::yield_now().await;
+        let done = port.server.counters().calls.load(Ordering::SeqCst);
+        (before, most) = (done, most.max(done - before));
+    }
+    assert!(most <= 64, "{most} calls were done in one turn");
+    peer.join().unwrap().unwrap();
+}
+
 /// Calls for a gigabyte of answers that nobody reads: the server stops taking calls instead of keeping the answers.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn slow_readers_are_bounded() {
