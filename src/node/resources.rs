@@ -73,11 +73,14 @@ impl Resources {
     pub async fn watch(self, engine: Arc<Engine>, os: Os) {
         let mut pause = tokio::time::interval(self.interval);
         let mut low = false;
+        let resources = Arc::new(self);
         loop {
             pause.tick().await;
-            let now_low = !self.look(&os);
-            if now_low != low {
-                low = now_low;
+            // a mount that hangs must not stop a thread that serves connections
+            let (looking, os) = (resources.clone(), os.clone());
+            let Ok(enough) = tokio::task::spawn_blocking(move || looking.look(&os)).await else { return };
+            if enough == low {
+                low = !enough;
                 tracing::warn!(
                     "{}",
                     if low {
