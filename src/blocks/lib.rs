@@ -4,6 +4,7 @@
 //! Never: reads the tree, knows protobuf, locks, logs, sleeps, reads a clock; orders a deletion that could take a last good replica.
 //! Invariants: `check` lists them; handles never outlive a call, queues hold ids; all state here is soft.
 
+mod account;
 mod admin;
 mod check;
 mod construction;
@@ -27,6 +28,7 @@ mod topology;
 mod version;
 mod volume;
 
+pub use account::Names;
 pub use admin::LeavingStatus;
 pub use construction::{Construction, Expected, block_text};
 pub use counting::Count;

@@ -48,6 +48,11 @@ impl Environment {
         }
         Environment { properties, variables }
     }
+
+    /// The folder of logs; the working directory where none is set.
+    pub fn log_directory(&self) -> std::path::PathBuf {
+        self.properties.get("hadoop.log.dir").map_or_else(Default::default, Into::into)
+    }
 }
 
 /// The `-Dname=value` words of a Java command line.

@@ -7,6 +7,7 @@ use blocks::{HostEntry, Hosts};
 use security::proxy::ProxyRules;
 use std::net::ToSocketAddrs;
 use std::path::PathBuf;
+use vocab::time::TimeMs;
 
 /// What is read again, and the storage directories.
 pub struct Files {
@@ -14,6 +15,8 @@ pub struct Files {
     pub source: Source,
     /// Storage directories, which stay locked as long as this process serves.
     pub roots: Vec<PathBuf>,
+    /// Where logs are written.
+    pub logs: PathBuf,
 }
 
 impl Files {
@@ -45,6 +48,17 @@ impl server::service::Reload for Files {
             }
         }
         Ok(())
+    }
+
+    /// As in Hadoop, the working directory stands in for a directory of logs that is not set.
+    fn write_log(&self, name: &str, text: &str) -> Result<(), String> {
+        let path = self.logs.join(name);
+        std::fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))
+    }
+
+    fn date(&self, time: TimeMs) -> String {
+        let time = jiff::Timestamp::from_millisecond(time.0).unwrap_or_default();
+        time.to_zoned(jiff::tz::TimeZone::system()).strftime("%a %b %d %H:%M:%S %Z %Y").to_string()
     }
 }
 

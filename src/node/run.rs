@@ -134,7 +134,8 @@ impl Running {
             }
         };
         let roots = directories.list.iter().map(|directory| directory.location.root.clone()).collect();
-        let files = reload::Files { source, roots };
+        let logs = crate::config::Environment::of_process().log_directory();
+        let files = reload::Files { source, roots, logs };
         let shared = Arc::new(shared(&engine, &settings, (&info, upgrade_finalized), checkpoint, files));
         let beans = NameNodeBeans {
             shared: shared.clone(),

@@ -131,7 +131,7 @@ operations! {
     UpgradeStatus "upgradeStatus" Unchecked Idempotent Served Never "" true;
     RollingUpgrade "rollingUpgrade" Unchecked Idempotent Served Never "rollingUpgrade" false;
     ListCorruptFileBlocks "listCorruptFileBlocks" Read Idempotent Served Coordinated "" true;
-    MetaSave "metaSave" Unchecked Idempotent Served Never "metaSave" false;
+    MetaSave "metaSave" Unchecked Idempotent Served Never "metaSave" true;
     GetFileInfo "getFileInfo" Read Idempotent Partly Coordinated "getfileinfo" true;
     GetLocatedFileInfo "getLocatedFileInfo" Read Idempotent Partly Coordinated "getfileinfo" true;
     AddCacheDirective "addCacheDirective" Write AtMostOnce Refused Never "addCacheDirective" false;

@@ -16,6 +16,7 @@ mod fixture;
 mod leases;
 mod listing;
 mod malformed;
+mod meta_save;
 mod paths;
 mod rename;
 mod web;

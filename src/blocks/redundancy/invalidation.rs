@@ -39,6 +39,10 @@ impl Invalidation {
     pub fn nodes(&self) -> Vec<NodeNumber> {
         self.by_node.keys().copied().collect()
     }
+    /// Replicas of a node to delete.
+    pub fn of(&self, node: NodeNumber) -> impl Iterator<Item = &Block> {
+        self.by_node.get(&node).into_iter().flat_map(BTreeMap::values)
+    }
     /// Takes up to `n` replicas of a node out.
     pub fn take(&mut self, node: NodeNumber, n: usize) -> Vec<Block> {
         let Some(map) = self.by_node.get_mut(&node) else { return Vec::new() };

@@ -104,6 +104,10 @@ impl Postponed {
     pub fn remove(&mut self, id: BlockId) {
         self.ids.remove(&id);
     }
+    /// All of them.
+    pub fn ids(&self) -> impl Iterator<Item = BlockId> + '_ {
+        self.ids.iter().copied()
+    }
     /// How many there are.
     pub fn len(&self) -> usize {
         self.ids.len()

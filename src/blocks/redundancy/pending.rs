@@ -51,6 +51,10 @@ impl Pending {
     pub fn targets(&self, id: BlockId) -> SmallVec<[NodeNumber; 2]> {
         self.entries.get(&id).map(|e| e.targets.clone()).unwrap_or_default()
     }
+    /// Blocks, when their last copy was ordered, and how many are under way; in no order.
+    pub fn entries(&self) -> impl Iterator<Item = (BlockId, MonotonicMs, usize)> + '_ {
+        self.entries.iter().map(|(id, entry)| (*id, entry.since, entry.targets.len()))
+    }
     /// Drops a block.
     pub fn remove(&mut self, id: BlockId) {
         self.entries.remove(&id);

@@ -58,7 +58,7 @@ impl CorruptFilesWalk {
 }
 
 /// Path of the file that a block belongs to.
-fn path_of(view: &View<'_>, block: BlockId) -> Option<Vec<u8>> {
+pub(super) fn path_of(view: &View<'_>, block: BlockId) -> Option<Vec<u8>> {
     let (tree, store) = (&view.state.tree, &view.state.store);
     let file = store.block_file(store.find_block(block)?)?;
     // files that were cut off lose their blocks a little later

@@ -13,6 +13,7 @@ pub mod defaults;
 pub mod erasure_coding;
 pub mod file_info;
 pub mod listing;
+pub mod meta_save;
 pub mod open_files;
 pub mod snapshots;
 pub mod statistics;

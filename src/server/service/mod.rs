@@ -80,6 +80,13 @@ pub trait Reload: Send + Sync {
     /// # Errors
     /// The disk's.
     fn finalize_upgrade(&self) -> Result<(), String>;
+    /// Writes a file of this name into the directory of logs.
+    ///
+    /// # Errors
+    /// The disk's.
+    fn write_log(&self, name: &str, text: &str) -> Result<(), String>;
+    /// A time in the local zone, such as `Mon Nov 30 19:33:40 UTC 2026`.
+    fn date(&self, time: vocab::time::TimeMs) -> String;
 }
 
 /// What all ports share.

@@ -133,6 +133,7 @@ pub(super) async fn in_time(request: &Request<'_>) -> Answer {
         Operation::SetSafeMode => admin::safe_mode(request).await,
         Operation::RollEdits => admin::roll_edits(request).await,
         Operation::SaveNamespace => admin::save_namespace(request).await,
+        Operation::MetaSave => upkeep::meta_save(request).await,
         Operation::ListCorruptFileBlocks => upkeep::corrupt_files(request).await,
         Operation::FinalizeUpgrade => upkeep::finalize_upgrade(request).await,
         Operation::AddErasureCodingPolicies => erasure_coding::add(request).await,

@@ -3,7 +3,7 @@
 use super::super::{Answer, EMPTY, decode, message, superuser, unsupported};
 use super::Request;
 use hadoop_proto::hdfs::{
-    CorruptFileBlocksProto, ListCorruptFileBlocksRequestProto, ListCorruptFileBlocksResponseProto,
+    CorruptFileBlocksProto, ListCorruptFileBlocksRequestProto, ListCorruptFileBlocksResponseProto, MetaSaveRequestProto,
     RestoreFailedStorageRequestProto, RestoreFailedStorageResponseProto,
 };
 use observe::RemoteException;
@@ -33,6 +33,17 @@ pub(super) async fn corrupt_files(request: &Request<'_>) -> Answer {
     let (cookie, files) = (walk.cookie().to_string(), walk.files);
     let files = files.iter().map(|path| String::from_utf8_lossy(path).into_owned()).collect();
     message(&ListCorruptFileBlocksResponseProto { corrupt: CorruptFileBlocksProto { files, cookie } })
+}
+
+/// Writes an account of the blocks among the logs.
+pub(super) async fn meta_save(request: &Request<'_>) -> Answer {
+    let asked: MetaSaveRequestProto = decode(request.body.clone())?;
+    let reload = request.shared.reload.clone();
+    let text = request.read(|v| ops::read::meta_save::meta_save(v, &|time| reload.date(time)))?;
+    let done = tokio::task::spawn_blocking(move || reload.write_log(&asked.filename, &text)).await;
+    let failed = |text: String| RemoteException::application(class::IO, text);
+    done.map_err(|error| failed(error.to_string()))?.map_err(failed)?;
+    Ok(EMPTY)
 }
 
 /// Gives up the way back to before an upgrade, if there is one; DataNodes are told with the answers to their next block reports.

@@ -43,6 +43,13 @@ impl Observer for Silent {
 struct Nothing;
 
 impl Reload for Nothing {
+    fn write_log(&self, _name: &str, _text: &str) -> Result<(), String> {
+        Err("no folder of logs".to_owned())
+    }
+    fn date(&self, time: vocab::time::TimeMs) -> String {
+        time.0.to_string()
+    }
+
     fn proxy_rules(&self) -> Result<ProxyRules, String> {
         Ok(ProxyRules::default())
     }

@@ -1,0 +1,49 @@
+//! What metaSave leaves in the folder of logs, or in the working directory where there is none.
+use std::sync::LazyLock;
+
+use hadoop_proto::hdfs::{ExtendedBlockProto, MetaSaveRequestProto, MetaSaveResponseProto};
+use regex::Regex;
+
+use super::datanode::DataNode;
+use super::fixture::Fixture;
+
+/// The account of one node, one file that wants a second replica, and nothing else; numbers of blocks and times left out.
+const EXPECTED: &str = "\
+3 files and directories, 1 blocks = 4 total filesystem objects
+Live Datanodes: 1
+Dead Datanodes: 0
+Metasave: Blocks waiting for reconstruction: 1
+/d/f: blk (replicas: live: 1 decommissioning and decommissioned: 0 corrupt: 0 in excess: 0 maintenance mode: 0)  127.0.0.1:20001 : 
+Metasave: Blocks currently missing: 0
+Mis-replicated blocks that have been postponed:
+Metasave: Blocks being reconstructed: 0
+Metasave: Blocks 0 waiting deletion from 0 datanodes.
+Corrupt Blocks:
+Metasave: Number of datanodes: 1
+";
+
+#[test]
+fn meta_save_writes_an_account_of_the_blocks() {
+    static BLOCK: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"blk_\d+_\d+").expect("a pattern"));
+    static NODE: LazyLock<Regex> = LazyLock::new(|| {
+        let size = r"\d+\(\d+(\.\d\d)? [KMGT]?B\)";
+        let date = r"\w{3} \w{3} \d\d \d\d:\d\d:\d\d \w+ \d{4}";
+        let line = format!(r"^127\.0\.0\.1:20001 IN {size} {size} [\d.]+% {size} {size} {size} [\d.]+% {size} {date}\n$");
+        Regex::new(&line).expect("a pattern")
+    });
+    let Some(fixture) = Fixture::start("meta-save", &[]) else { return };
+    let client = fixture.superuser();
+    let mut node = DataNode::start(fixture.port(), 1);
+    let file = client.create("/d/f").expect("create");
+    client.set_replication("/d/f", 2).expect("setReplication");
+    let block = client.add_block("/d/f", file, None).expect("addBlock").b;
+    node.receive(&block, 1000);
+    let last = ExtendedBlockProto { num_bytes: Some(1000), ..block };
+    assert!(client.complete("/d/f", file, Some(last)).expect("complete"));
+    let request = MetaSaveRequestProto { filename: "meta".to_owned() };
+    let _: MetaSaveResponseProto = client.call("metaSave", &request).expect("metaSave");
+    let text = std::fs::read_to_string(fixture.site.folder().join("meta")).expect("the account");
+    let (account, nodes) = text.split_at(text.find("datanodes: 1\n").expect("the number of nodes") + 13);
+    assert_eq!(BLOCK.replace_all(account, "blk"), EXPECTED);
+    assert!(NODE.is_match(nodes), "{nodes}");
+}
