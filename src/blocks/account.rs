@@ -84,8 +84,12 @@ impl Blocks {
 
     fn account_of_deletions(&self, out: &mut String) {
         let nodes = self.invalidation.nodes();
-        let _ =
-            writeln!(out, "Metasave: Blocks {} waiting deletion from {} datanodes.", self.invalidation.len(), nodes.len());
+        let _ = writeln!(
+            out,
+            "Metasave: Blocks {} waiting deletion from {} datanodes.",
+            self.invalidation.len(),
+            nodes.len()
+        );
         for n in nodes {
             let blocks: Vec<_> = self.invalidation.of(n).map(block_text).collect();
             let _ = writeln!(out, "{}\n{}", self.name_of(n), blocks.join(","));

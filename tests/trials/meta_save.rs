@@ -28,7 +28,8 @@ fn meta_save_writes_an_account_of_the_blocks() {
     static NODE: LazyLock<Regex> = LazyLock::new(|| {
         let size = r"\d+\(\d+(\.\d\d)? [KMGT]?B\)";
         let date = r"\w{3} \w{3} \d\d \d\d:\d\d:\d\d \w+ \d{4}";
-        let line = format!(r"^127\.0\.0\.1:20001 IN {size} {size} [\d.]+% {size} {size} {size} [\d.]+% {size} {date}\n$");
+        let line =
+            format!(r"^127\.0\.0\.1:20001 IN {size} {size} [\d.]+% {size} {size} {size} [\d.]+% {size} {date}\n$");
         Regex::new(&line).expect("a pattern")
     });
     let Some(fixture) = Fixture::start("meta-save", &[]) else { return };

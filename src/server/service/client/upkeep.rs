@@ -3,8 +3,8 @@
 use super::super::{Answer, EMPTY, decode, message, superuser, unsupported};
 use super::Request;
 use hadoop_proto::hdfs::{
-    CorruptFileBlocksProto, ListCorruptFileBlocksRequestProto, ListCorruptFileBlocksResponseProto, MetaSaveRequestProto,
-    RestoreFailedStorageRequestProto, RestoreFailedStorageResponseProto,
+    CorruptFileBlocksProto, ListCorruptFileBlocksRequestProto, ListCorruptFileBlocksResponseProto,
+    MetaSaveRequestProto, RestoreFailedStorageRequestProto, RestoreFailedStorageResponseProto,
 };
 use observe::RemoteException;
 use observe::remote_exception::class;
