@@ -3,12 +3,14 @@
 use super::*;
 use crate::admin::lease_check::check_leases;
 use crate::read::file_info::*;
+use crate::read::summary::get_quota_usage;
 use crate::status::LocatedBlocks;
 use crate::write::append::{Append, Appended, RecoverLease};
 use crate::write::concat::Concat;
 use crate::write::create::Create;
+use crate::write::storage_policy::SetStoragePolicy;
 use crate::write::truncate::Truncate;
-use vocab::GenerationStamp;
+use vocab::{GenerationStamp, StorageKind};
 
 const ON: &str = "10.1.1.1";
 
@@ -227,6 +229,25 @@ fn t21_append_to_a_partial_block_or_a_new_one() {
     w.complete("/a/f", id, "D", Some(next)).unwrap();
     w.restart();
     check(&w);
+}
+
+/// The rest of a last block that is written again counts by storage kind where a policy is set, and nowhere else.
+#[test]
+fn appends_count_by_kind_only_under_a_policy() {
+    let mut w = World::with_datanodes(1);
+    let disk = |w: &World| {
+        let who = superuser();
+        w.view(&who, |v| get_quota_usage(v, b"/").unwrap().usage.by_kind[StorageKind::Disk as usize])
+    };
+    w.write_file("/plain/f", &[10]);
+    w.append("/plain/f", "A", false).unwrap();
+    assert_eq!(disk(&w), 0);
+    w.mkdirs(&superuser(), "/hot", 0o755).unwrap();
+    w.write(&superuser(), &SetStoragePolicy { path: "/hot".into(), policy: Some("HOT".into()) }).unwrap();
+    w.write_file("/hot/f", &[10]);
+    assert_eq!(disk(&w), 3 * 10);
+    w.append("/hot/f", "A", false).unwrap();
+    assert_eq!(disk(&w), 3 * MIB as i64);
 }
 
 #[test]
