@@ -86,7 +86,12 @@ mod tests {
         assert_eq!(lines.included.len(), 2);
         let nobody = parse(r#"[{"hostName":"127.0.0.2","adminState":"DECOMMISSIONED"}]"#).expect("parses");
         assert!(nobody.included.is_empty() && nobody.excluded.len() == 1);
-        for bad in ["{bad", "[{\"hostName\":\"a\",\"foo\":1}]", "[{\"port\":1}]", "[{\"hostName\":\"a\",\"adminState\":\"IN_MAINTENANCE\"}]"] {
+        for bad in [
+            "{bad",
+            "[{\"hostName\":\"a\",\"foo\":1}]",
+            "[{\"port\":1}]",
+            "[{\"hostName\":\"a\",\"adminState\":\"IN_MAINTENANCE\"}]",
+        ] {
             assert!(parse(bad).is_err(), "{bad}");
         }
     }

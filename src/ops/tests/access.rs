@@ -136,7 +136,10 @@ fn extended_attributes() {
         assert_eq!(list_xattrs(v, b"/d").unwrap().len(), 1);
         assert_eq!(&*get_xattrs(v, b"/d", std::slice::from_ref(&user)).unwrap()[0].value, b"w");
         let missing = get_xattrs(v, b"/d", &[xattr(XattrNamespace::User, "none", "")]);
-        assert_eq!(missing, Err(Refusal::XattrNotFound("At least one of the attributes provided was not found.".into())));
+        assert_eq!(
+            missing,
+            Err(Refusal::XattrNotFound("At least one of the attributes provided was not found.".into()))
+        );
     });
     let remove = RemoveXattr { path: b"/d".into(), xattr: user };
     assert_eq!(w.write(&alice(), &remove), Ok(()));
