@@ -13,7 +13,7 @@ use vocab::time::TimeMs;
 pub fn meta_save(view: &View<'_>, date: &dyn Fn(TimeMs) -> String) -> Result<String, Refusal> {
     view.check_superuser()?;
     let state = view.state;
-    let (inodes, count) = (state.tree.inode_count() as u64, state.store.block_count() as u64);
+    let (inodes, count) = (state.tree.inode_count(), state.store.block_count());
     let names = Names { path: &|block| path_of(view, block), date };
     let account = state.blocks.account(&state.store, view.now, &names);
     let all = inodes + count;
