@@ -17,7 +17,7 @@ use server::http::NameNodeBeans;
 use server::http::Web;
 use server::service::table::PortKind;
 use server::service::topology::Topology;
-use server::service::{Checkpoint, Identity, Shared};
+use server::service::{Identity, Shared};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use storage::{Directories, StorageInfo};
@@ -124,7 +124,7 @@ impl Running {
         drop(ports::bind_rpc(&settings)?);
         let policy = convert::policy(&settings);
         let loaded = load_and_open(&settings, &policy, &os, &progress, upgrade).await?;
-        let Opened { engine, directories, info, upgrade_finalized, checkpoint } =
+        let Opened { engine, directories, info, upgrade_finalized, loaded_image_ms } =
             assemble(loaded, &settings, policy, &os, &user);
         let rpc = match ports::bind_rpc(&settings) {
             Ok(rpc) => rpc,
@@ -136,7 +136,7 @@ impl Running {
         let roots = directories.list.iter().map(|directory| directory.location.root.clone()).collect();
         let logs = crate::config::Environment::of_process().log_directory();
         let files = reload::Files { source, roots, logs };
-        let shared = Arc::new(shared(&engine, &settings, (&info, upgrade_finalized), checkpoint, files));
+        let shared = Arc::new(shared(&engine, &settings, (&info, upgrade_finalized), loaded_image_ms, files));
         let beans = NameNodeBeans {
             shared: shared.clone(),
             host_and_port: settings.addresses.rpc.address.to_string(),
@@ -214,7 +214,7 @@ struct Opened {
     info: StorageInfo,
     /// Whether no directory keeps the state from before an upgrade.
     upgrade_finalized: bool,
-    checkpoint: Checkpoint,
+    loaded_image_ms: i64,
 }
 
 fn assemble(
@@ -224,7 +224,7 @@ fn assemble(
     os: &Os,
     user: &str,
 ) -> Opened {
-    let Loaded { directories, info, mut state, upgrade_finalized, checkpoint: (txid, made_ms), .. } = loaded;
+    let Loaded { directories, info, mut state, upgrade_finalized, checkpoint: (txid, loaded_image_ms), .. } = loaded;
     match reload::hosts(&settings.datanode_hosts) {
         Ok(hosts) => state.blocks.hosts = hosts,
         Err(error) => tracing::error!("error reading hosts files: {error}"),
@@ -244,16 +244,14 @@ fn assemble(
     let (block_pool, created) = (info.block_pool_id.as_str().into(), vocab::TimeMs(info.ctime));
     let operations = ops::Settings { block_pool, created, ..convert::operations(settings, user) };
     let engine = Engine::new(state, journal, operations, policy, os.clock.clone(), HaState::Active, checkpoints);
-    let checkpoint = Checkpoint::default();
-    checkpoint.set(txid.0, made_ms);
-    Opened { engine: Arc::new(engine), directories, info, upgrade_finalized, checkpoint }
+    Opened { engine: Arc::new(engine), directories, info, upgrade_finalized, loaded_image_ms }
 }
 
 fn shared(
     engine: &Arc<Engine>,
     settings: &Settings,
     (info, upgrade_finalized): (&StorageInfo, bool),
-    checkpoint: Checkpoint,
+    loaded_image_ms: i64,
     files: reload::Files,
 ) -> Shared {
     let groups = Groups::new(convert::groups(settings));
@@ -274,10 +272,9 @@ fn shared(
             upgrade_finalized: Arc::new(upgrade_finalized.into()),
             high_availability: settings.identity.high_availability,
             state_context: settings.rpc.state_context,
-            reconfigurable: Vec::new(),
         },
         reload: Arc::new(files),
-        checkpoint,
+        loaded_image_ms,
     }
 }
 

@@ -30,7 +30,7 @@ use rpc::{Call, Reply};
 use security::Users;
 use security::proxy::ProxyRules;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use table::{Handler, Method, PortKind};
 use topology::Topology;
 use vocab::{Caller, Refusal};
@@ -52,8 +52,6 @@ pub struct Identity {
     pub high_availability: bool,
     /// Whether replies carry the last transaction (`dfs.namenode.state.context.enabled`).
     pub state_context: bool,
-    /// Keys that may be changed while the server runs.
-    pub reconfigurable: Vec<String>,
 }
 
 impl Identity {
@@ -101,8 +99,8 @@ pub struct Shared {
     pub identity: Identity,
     /// Reads files again.
     pub reload: Arc<dyn Reload>,
-    /// The checkpoint that was loaded.
-    pub checkpoint: Checkpoint,
+    /// When the image that was loaded was saved, milliseconds since 1970.
+    pub loaded_image_ms: i64,
 }
 
 impl Shared {
@@ -111,20 +109,7 @@ impl Shared {
         let (txid, made) = *self.engine.checkpoints().newest.lock();
         let now = self.engine.now();
         let age = made.map(|made| now.monotonic.0.saturating_sub(made) as i64);
-        (txid.0, age.map_or_else(|| self.checkpoint.time_ms.load(Ordering::Acquire), |age| now.wall.0 - age))
-    }
-}
-
-/// The checkpoint that this process began with.
-#[derive(Debug, Default)]
-pub struct Checkpoint {
-    time_ms: AtomicI64,
-}
-
-impl Checkpoint {
-    /// Tells when it was saved, milliseconds since 1970; its transaction is the engine's to know.
-    pub fn set(&self, _txid: u64, time_ms: i64) {
-        self.time_ms.store(time_ms, Ordering::Release);
+        (txid.0, age.map_or_else(|| self.loaded_image_ms, |age| now.wall.0 - age))
     }
 }
 

@@ -18,7 +18,7 @@ pub(super) fn serve(shared: &Shared, method: Reconfiguration, caller: &Caller) -
         }
         Reconfiguration::List => {
             superuser(shared, caller, "listNamenodeReconfigurableProperties")?;
-            message(&ListReconfigurablePropertiesResponseProto { name: shared.identity.reconfigurable.clone() })
+            message(&ListReconfigurablePropertiesResponseProto::default())
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::service::table::PortKind;
 use crate::service::topology::{Mapping, Topology};
-use crate::service::{Checkpoint, Identity, Port, Reload, Shared};
+use crate::service::{Identity, Port, Reload, Shared};
 use blocks::{Hosts, StorageInfo};
 use bytes::Bytes;
 use engine::{Checkpoints, Engine, HaState};
@@ -133,10 +133,9 @@ pub fn start(kind: PortKind) -> World {
             upgrade_finalized: Arc::new(true.into()),
             high_availability: false,
             state_context: false,
-            reconfigurable: vec![],
         },
         reload: Arc::new(Nothing),
-        checkpoint: Checkpoint::default(),
+        loaded_image_ms: 0,
     });
     let listener = Listener::bind("test", &["127.0.0.1:0".parse().unwrap()], 16).unwrap();
     let port = Arc::new(Port::new(shared.clone(), kind, "localhost"));
