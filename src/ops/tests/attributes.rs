@@ -250,3 +250,21 @@ fn owners_and_modes() {
         assert_eq!((&*s.owner, &*s.group, s.mode), ("bob", "staff", Permissions::new(0o700)));
     });
 }
+
+#[test]
+fn an_empty_name_changes_no_owner() {
+    let mut w = World::new();
+    w.mkdirs(&superuser(), "/d", 0o755).unwrap();
+    let names = |w: &World| {
+        w.view(&superuser(), |v| get_file_info(v, b"/d").unwrap().map(|s| (s.owner.to_string(), s.group.to_string())))
+    };
+    let before = names(&w);
+    let chown = SetOwner { path: b"/d".into(), user: Some("".into()), group: Some("".into()) };
+    assert_eq!(w.write(&superuser(), &chown), Ok(()));
+    assert_eq!(names(&w), before);
+    // one name given: live and replayed state agree
+    let chown = SetOwner { path: b"/d".into(), user: Some("bob".into()), group: Some("".into()) };
+    assert_eq!(w.write(&superuser(), &chown), Ok(()));
+    assert_eq!(names(&w).map(|n| n.1), before.map(|n| n.1));
+    w.check();
+}

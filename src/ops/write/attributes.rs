@@ -88,14 +88,17 @@ impl Write for SetOwner {
         }
         let store = &view.state.store;
         let (user, group) = store.owner(view.inode_of(&resolved)?);
-        let stays = |new: &Option<Arc<str>>, old: &str| new.as_ref().is_none_or(|new| **new == *old);
-        if stays(&self.user, store.user_name(user)) && stays(&self.group, store.group_name(group)) {
+        // Quirk: an_empty_name_changes_no_owner: Hadoop sets it, but its log takes it for none, so that it is forgotten at the next start
+        let given = |name: &Option<Arc<str>>| name.as_deref().filter(|n| !n.is_empty()).map(str::to_owned);
+        let (new_user, new_group) = (given(&self.user), given(&self.group));
+        let stays = |new: &Option<String>, old: &str| new.as_ref().is_none_or(|new| new == old);
+        if stays(&new_user, store.user_name(user)) && stays(&new_group, store.group_name(group)) {
             return Ok(());
         }
         turn.log(Record::SetOwner {
             path: Cow::Owned(resolved.path()),
-            user: self.user.as_ref().map(|u| u.to_string().into()),
-            group: self.group.as_ref().map(|g| g.to_string().into()),
+            user: new_user.map(Into::into),
+            group: new_group.map(Into::into),
         });
         Ok(())
     }
