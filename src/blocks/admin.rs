@@ -206,7 +206,11 @@ impl Blocks {
         if info.state != BlockState::Complete {
             return live >= u32::from(self.settings.replication_min);
         }
-        let wanted = u32::from(info.replication).min(u32::from(self.settings.replication_default));
+        let wanted = match self.stripes.get(&info.erasure_coding_policy) {
+            // nothing rebuilds internal blocks: a node that has one must not leave while the group needs it
+            Some(stripe) => self.minimum(&info, 0) + u32::from(stripe.parity_units),
+            None => u32::from(info.replication).min(u32::from(self.settings.replication_default)),
+        };
         live >= wanted && self.well_placed(store, b)
     }
 }

@@ -41,6 +41,30 @@ fn copy_from(w: &mut World, n: u32) {
 }
 
 #[test]
+fn a_node_stays_while_a_striped_group_needs_its_internal_block() {
+    let mut w = World::new(Settings::default());
+    let group = Block { id: BlockId(i64::MIN + 16), length: 10, stamp: GenerationStamp(1_001) };
+    let b = w.store.add_block(&BlockInfo {
+        block: group,
+        replication: 1,
+        state: BlockState::Complete,
+        erasure_coding_policy: 1,
+        ..BlockInfo::default()
+    });
+    w.blocks.block_added(&w.store, b);
+    // one cell of data, and the parity of RS-6-3
+    for (n, index) in [(1, 0), (2, 6), (3, 7), (4, 8)] {
+        w.node(n);
+        w.received(n, Block { id: BlockId(group.id.0 + index), ..group });
+    }
+    assert_eq!(w.holders(group.id.0).len(), 4);
+    exclude(&mut w, &[1]);
+    walk(&mut w);
+    assert_eq!(state(&w, 1), AdminState::Decommissioning);
+    assert_eq!(w.blocks.leaving_status(w.number(1)).expect("leaving").low_redundancy, 1);
+}
+
+#[test]
 fn a_node_leaves_once_its_blocks_are_elsewhere() {
     let mut w = with_blocks();
     exclude(&mut w, &[1]);
