@@ -62,7 +62,7 @@ pub fn get_replicated_block_stats(view: &View<'_>) -> ReplicatedBlockStats {
     }
 }
 
-/// Figures of erasure-coded block groups (`GetFsECBlockGroupStatsResponseProto`). There are none yet.
+/// Figures of erasure-coded block groups (`GetFsECBlockGroupStatsResponseProto`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[allow(missing_docs)] // as in the message
 pub struct BlockGroupStats {
@@ -75,7 +75,7 @@ pub struct BlockGroupStats {
     pub badly_distributed: u64,
 }
 
-/// getFsECBlockGroupStats: no file is erasure coded here, so all are zero.
+/// getFsECBlockGroupStats: groups take no part in redundancy work yet, so that none is ever queued and all figures are zero.
 pub fn get_block_group_stats(_view: &View<'_>) -> BlockGroupStats {
     BlockGroupStats::default()
 }
