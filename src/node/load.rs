@@ -93,6 +93,12 @@ impl Load<'_> {
             self.read_pretransactional(&directories, info.layout)?
         };
         let Read { state, checkpoint, last, replayed } = read;
+        match state.store.striped_count() {
+            0 => {}
+            groups => tracing::warn!(
+                "{groups} block groups of erasure coded files: their lost internal blocks are not rebuilt by this version"
+            ),
+        }
         let upgrade_finalized = inspection.upgrade_finalized;
         let mut loaded = Loaded { directories, info, state, last, upgrade_finalized, checkpoint };
         match self.upgrade {

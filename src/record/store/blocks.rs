@@ -269,6 +269,10 @@ impl Store {
     pub fn block_count(&self) -> u64 {
         self.blocks.len() + self.fused
     }
+    /// How many striped groups there are.
+    pub fn striped_count(&self) -> u64 {
+        self.striped_ids.len()
+    }
     /// All blocks, in no order that means anything.
     pub fn blocks(&self) -> impl Iterator<Item = BlockHandle> + '_ {
         let fused = self.inodes().filter(|h| self.is_fused(&self.record(*h)));
