@@ -804,7 +804,7 @@ impl Twin {
             self.check(who, &path, &Need { inode: R | X, ..Need::default() })?;
         }
         if path == "/.reserved" {
-            return Ok(Answer::Names(Some(vec!["raw".to_owned(), ".inodes".to_owned()])));
+            return Ok(Answer::Names(Some(vec![".inodes".to_owned(), "raw".to_owned()])));
         }
         let Some(node) = self.nodes.get(&path) else {
             let asks_for_snapshots = name_of(&path) == ".snapshot" && self.is_directory(parent_of(&path));
