@@ -73,13 +73,19 @@ fn decode(bytes: &[u8], layout: i32) -> Record<'_> {
     found.record
 }
 
+/// Layouts from the newest down to `oldest`, without those that were reserved for old release lines: their features are not those of the
+/// numbers before them (`LayoutVersion::supports` has the table).
+fn plain(oldest: i32) -> impl Iterator<Item = i32> {
+    (-67..=oldest).filter(|layout| !matches!(layout, -34..=-31 | -41 | -44))
+}
+
 fn rpc(layout: i32) -> Option<RpcIds> {
     (layout <= -47).then_some(RpcIds { client_id: [9; 16], call_id: 77 })
 }
 
 #[test]
 fn an_add_of_every_layout() {
-    for layout in -67..=-16 {
+    for layout in plain(-16) {
         let bytes = Builder::new(layout)
             .counted(if layout <= -17 { 5 } else { 4 })
             .since(-42, |b| b.raw(&16_400i64.to_be_bytes()))
@@ -126,7 +132,7 @@ fn an_add_of_every_layout() {
 
 #[test]
 fn tree_records_of_every_layout() {
-    for layout in -67..=-24 {
+    for layout in plain(-24) {
         let rename =
             Builder::new(layout).counted(3).str("/a").str("/b").number(5, 8).raw(&1i32.to_be_bytes()).raw(&[1]).rpc();
         let expected = Record::Rename {
