@@ -185,3 +185,51 @@ fn every_opcode_has_the_same_body_at_its_first_layout_and_now_but_for_what_came_
         assert_eq!(error.reason, edit::error::Reason::UnknownOpcode(obsolete));
     }
 }
+
+/// The layouts reserved for old release lines read as the layout they descend from, whatever their number; -44 has inode ids besides.
+#[test]
+fn adds_of_old_release_lines_read_as_their_ancestors_do() {
+    for (layout, ancestor, has_inode_id) in [
+        (-31, -19, false),
+        (-32, -19, false),
+        (-33, -27, false),
+        (-34, -30, false),
+        (-41, -19, false),
+        (-44, -19, true),
+    ] {
+        let add = |with_id: bool| {
+            let add = Builder::new(ancestor).counted(5);
+            let add = if with_id { add.raw(&16_400i64.to_be_bytes()) } else { add };
+            add.str("/a/b")
+                .number(3, 2)
+                .number(1_111, 8)
+                .number(2_222, 8)
+                .number(4_096, 8)
+                .raw(&1i32.to_be_bytes())
+                .raw(&5i64.to_be_bytes())
+                .raw(&6i64.to_be_bytes())
+                .raw(&7i64.to_be_bytes())
+                .permission()
+                .str("client")
+                .str("host")
+                .frame(0)
+        };
+        let bytes = add(has_inode_id);
+        let found = edit::decode(&bytes, LayoutVersion(layout), frame::RECORD_MAX);
+        let Ok(Decoded::Frame(found)) = found else { panic!("layout {layout}: {found:?}") };
+        assert_eq!((found.length, found.txid), (bytes.len(), Txid(0)), "layout {layout}");
+        let Record::Add(found) = found.record else { panic!("layout {layout}") };
+        assert_eq!(found.inode_id, InodeId(if has_inode_id { 16_400 } else { 0 }), "layout {layout}");
+        let plain = add(false);
+        let Record::Add(mut expected) = decode(&plain, ancestor) else { panic!("layout {ancestor}") };
+        expected.inode_id = found.inode_id;
+        assert_eq!(found, expected, "layout {layout}");
+        for cut in 0..bytes.len() {
+            let part = edit::decode(&bytes[..cut], LayoutVersion(layout), frame::RECORD_MAX);
+            assert!(
+                matches!(part, Ok(Decoded::NeedMore(more)) if more > cut),
+                "layout {layout} cut at {cut}: {part:?}"
+            );
+        }
+    }
+}
