@@ -1,5 +1,6 @@
-//! Purpose: memory for a namespace of a billion files: pages, arenas of plain records, byte and list stores, id indexes, delta-coded runs.
-//! Called by: `record`; `blocks` (runs of block ids).
+//! Purpose: memory for a namespace of a billion files: pages, arenas of plain records, byte and list stores, id indexes, side tables,
+//! delta-coded runs.
+//! Called by: `record`; `blocks` (runs of block ids); `namespace`, `state` and `storage` (writing down and rebuilding).
 //! Calls: nothing.
 //! Never: lends a reference to a record; knows what a file or a block is; locks, logs, reads a clock or a file.
 //! Invariants: every record, name, list and index entry lies in a 64 KiB page, holds no pointer, and is written only through
@@ -15,8 +16,10 @@ pub mod index;
 pub mod intern;
 pub mod lists;
 pub mod page;
+pub mod persist;
 mod prefetch;
 pub mod runs;
+pub mod side;
 mod slab;
 mod varint;
 mod words;

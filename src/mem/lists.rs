@@ -64,7 +64,7 @@ impl Lists {
         &mut slot[1..=length]
     }
     #[inline]
-    fn read(&self, h: ListHandle) -> &[u32] {
+    pub(crate) fn read(&self, h: ListHandle) -> &[u32] {
         if let Some(at) = apart_index(h) {
             return &self.apart[at];
         }

@@ -197,6 +197,10 @@ impl Table {
     pub fn iter(&self) -> impl Iterator<Item = (i64, u32)> + '_ {
         (0..self.pages.len()).flat_map(|page| self.segment(page).entries())
     }
+    /// The entries of one page, for walks in slices. A split moves entries to a new last page, so a walk up to the last page misses none.
+    pub fn page_entries(&self, page: u32) -> impl Iterator<Item = (i64, u32)> + '_ {
+        self.segment(page).entries()
+    }
     /// All entries by ascending key. Sorts first: linear memory, for tests and tables that are small.
     pub fn sorted(&self) -> Vec<(i64, u32)> {
         let mut all: Vec<_> = self.iter().collect();
