@@ -1,4 +1,5 @@
 //! Integration tests, one binary: everything here drives the product from outside, as its peers do.
+mod admin;
 mod cli;
 mod compat;
 mod damaged;

@@ -104,13 +104,42 @@ fn difference(line: usize, expected: &str, actual: &str) -> String {
 
 /// Runs a file of steps `who<TAB>method<TAB>request<TAB>answer` against a NameNode of its own.
 fn play(name: &str) {
-    let settings = [("dfs.replication", "1"), ("dfs.namenode.accesstime.precision", "3600000")];
-    let Some(mut fixture) = Fixture::start(name, &settings) else { return };
+    let Some(mut fixture) = start(name, &[], |_| {}) else { return };
     let file = golden(&format!("{name}.tsv"));
     let expected = std::fs::read_to_string(&file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
+    let actual = converse(&mut fixture, &expected);
+    compare(&file, &expected, &actual);
+}
+
+/// A NameNode that a recorded conversation was held with.
+pub struct Watched {
+    pub fixture: Fixture,
+}
+
+/// Plays a recording without looking at the answers: what the NameNode does besides answering is what counts. `configure` comes before the
+/// start.
+pub fn play_watched(name: &str, settings: &[(&str, &str)], configure: impl Fn(&Fixture)) -> Option<Watched> {
+    let mut fixture = start(name, settings, configure)?;
+    let file = golden(&format!("{name}.tsv"));
+    let steps = std::fs::read_to_string(&file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
+    converse(&mut fixture, &steps);
+    Some(Watched { fixture })
+}
+
+fn start(name: &str, settings: &[(&str, &str)], configure: impl Fn(&Fixture)) -> Option<Fixture> {
+    let always = [("dfs.replication", "1"), ("dfs.namenode.accesstime.precision", "3600000")];
+    let mut fixture = Fixture::prepared(name, &[&always, settings].concat())?;
+    configure(&fixture);
+    crate::support::namenode::format(fixture.kind, &fixture.site);
+    fixture.launch();
+    Some(fixture)
+}
+
+/// The steps with the answers of this NameNode.
+fn converse(fixture: &mut Fixture, steps: &str) -> String {
     let mut conversation = Conversation::new(fixture.port());
     let mut actual = String::new();
-    for line in expected.lines() {
+    for line in steps.lines() {
         let mut fields = line.split('\t');
         let mut next = || fields.next().unwrap_or_default();
         let (who, method, request) = (next(), next(), next());
@@ -139,7 +168,7 @@ fn play(name: &str) {
         }
         actual.push('\n');
     }
-    compare(&file, &expected, &actual);
+    actual
 }
 
 #[test]

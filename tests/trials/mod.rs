@@ -5,14 +5,14 @@
 //! Invariants: tests that share a NameNode keep to folders of their own; a trial that Hadoop fails says so when it is left out there.
 
 mod absent;
-mod answers;
+pub mod answers;
 mod attributes;
 pub mod client;
 mod conversation;
 pub mod datanode;
 mod datanodes;
 mod disk;
-mod fixture;
+pub mod fixture;
 mod leases;
 mod listing;
 mod malformed;

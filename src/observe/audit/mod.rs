@@ -1,0 +1,189 @@
+//! Purpose: the audit log: one line for each operation of a client, made where the operation ended, written by a thread of its own.
+//! Called by: server (events), the binary (opens it).
+//! Calls: vocab, the system's files.
+//! Never: decides what is audited; loses a line while the process lives: whoever finds the queue full waits, as in Hadoop.
+//! Invariants: lines are written in the order in which they were handed over; what is handed over has passed the fence.
+
+mod appender;
+mod layout;
+mod line;
+
+pub use appender::{Appender, Place, Target};
+pub use layout::Layout;
+pub use line::{Event, Owner, escaped};
+
+use parking_lot::{Condvar, Mutex};
+use std::collections::BTreeSet;
+use std::io;
+use std::mem;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// Most bytes that wait for the thread; who has more waits too.
+const QUEUE_BYTES_MAX: usize = 8 << 20;
+/// How long lines gather before the thread looks again: it is woken once per batch and not once per line.
+const GATHER: Duration = Duration::from_millis(10);
+
+/// Level of a line, as far as audit lines have one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Level {
+    /// Almost all.
+    Info,
+    /// Commands of `dfs.namenode.audit.log.debug.cmdlist`: written only where the logger is open that far.
+    Debug,
+}
+
+impl Level {
+    /// As it is printed.
+    pub fn name(self) -> &'static str {
+        match self {
+            Level::Info => "INFO",
+            Level::Debug => "DEBUG",
+        }
+    }
+}
+
+/// What lines say and which are written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// The logger writes lines of level DEBUG too.
+    pub debug: bool,
+    /// Commands whose lines are of level DEBUG (`dfs.namenode.audit.log.debug.cmdlist`).
+    pub debug_commands: BTreeSet<String>,
+    /// Lines have a column for the tracking id of the caller's token (`dfs.namenode.audit.log.token.tracking.id`). It is empty where callers
+    /// have none.
+    pub tracking_id: bool,
+    /// Lines tell the caller's port (`dfs.namenode.audit.log.with.remote.port`); seen only with `caller_context`.
+    pub remote_port: bool,
+    /// Lines end in the caller context (`hadoop.caller.context.enabled`).
+    pub caller_context: bool,
+    /// Most characters of a caller context (`hadoop.caller.context.max.size`).
+    pub context_chars_max: usize,
+    /// What separates the parts of a caller context (`hadoop.caller.context.separator`).
+    pub context_separator: String,
+}
+
+/// What waits for the thread.
+#[derive(Default)]
+struct Queue {
+    /// Messages one after another.
+    text: Vec<u8>,
+    /// Of each: when it happened (milliseconds since 1970), level, where it ends in `text`.
+    ends: Vec<(i64, Level, usize)>,
+    closed: bool,
+}
+
+#[derive(Default)]
+struct Shared {
+    queue: Mutex<Queue>,
+    filled: Condvar,
+    emptied: Condvar,
+    written: AtomicU64,
+}
+
+/// The audit log, open or not.
+pub struct AuditLog {
+    options: Options,
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl AuditLog {
+    /// One that is not kept: nothing is made of any event.
+    pub fn off() -> AuditLog {
+        AuditLog { options: Options::default(), shared: Arc::default(), thread: None }
+    }
+
+    /// Opens the targets and starts the thread. Without targets it is as [`AuditLog::off`].
+    ///
+    /// # Errors
+    /// A file that cannot be opened, with its path; no thread.
+    pub fn open(options: Options, targets: Vec<Target>) -> io::Result<AuditLog> {
+        if targets.is_empty() {
+            return Ok(AuditLog::off());
+        }
+        let mut appenders = targets.into_iter().map(Appender::open).collect::<io::Result<Vec<_>>>()?;
+        let shared = Arc::new(Shared::default());
+        let of_thread = shared.clone();
+        let write = move || while of_thread.write_batch(&mut appenders) {};
+        let thread = std::thread::Builder::new().name("audit".to_owned()).spawn(write)?;
+        Ok(AuditLog { options, shared, thread: Some(thread) })
+    }
+
+    /// Whether events are wanted at all: who makes them asks first.
+    pub fn is_on(&self) -> bool {
+        self.thread.is_some()
+    }
+
+    /// Lines written so far.
+    pub fn written(&self) -> u64 {
+        self.shared.written.load(Ordering::Relaxed)
+    }
+
+    /// Hands over the line of an event that happened at `now_ms` (milliseconds since 1970). Waits while the queue is full.
+    pub fn log(&self, now_ms: i64, event: &Event<'_>) {
+        if !self.is_on() {
+            return;
+        }
+        let debug = self.options.debug_commands.contains(event.command);
+        if debug && !self.options.debug {
+            return;
+        }
+        let level = if debug { Level::Debug } else { Level::Info };
+        let mut queue = self.shared.queue.lock();
+        while queue.text.len() >= QUEUE_BYTES_MAX {
+            self.shared.emptied.wait(&mut queue);
+        }
+        line::write(&mut queue.text, event, &self.options);
+        let end = queue.text.len();
+        queue.ends.push((now_ms, level, end));
+        if queue.ends.len() == 1 {
+            self.shared.filled.notify_one();
+        }
+    }
+}
+
+impl Shared {
+    /// Waits for lines and writes them; false when the log is closed and nothing is left.
+    fn write_batch(&self, appenders: &mut [Appender]) -> bool {
+        let mut queue = self.queue.lock();
+        while queue.ends.is_empty() && !queue.closed {
+            self.filled.wait(&mut queue);
+        }
+        if !queue.closed && queue.text.len() < QUEUE_BYTES_MAX / 2 {
+            drop(queue);
+            std::thread::sleep(GATHER);
+            queue = self.queue.lock();
+        }
+        let (text, ends, closed) = (mem::take(&mut queue.text), mem::take(&mut queue.ends), queue.closed);
+        drop(queue);
+        self.emptied.notify_all();
+        let mut from = 0;
+        for (time, level, end) in &ends {
+            let message = &text[from..*end];
+            appenders.iter_mut().for_each(|appender| appender.add(*time, *level, message));
+            from = *end;
+        }
+        appenders.iter_mut().for_each(Appender::flush);
+        self.written.fetch_add(ends.len() as u64, Ordering::Relaxed);
+        !closed || !ends.is_empty()
+    }
+}
+
+impl Drop for AuditLog {
+    /// What was handed over is written before the log is gone.
+    fn drop(&mut self) {
+        self.shared.queue.lock().closed = true;
+        self.shared.filled.notify_one();
+        if let Some(thread) = self.thread.take()
+            && thread.join().is_err()
+        {
+            eprintln!("the thread of the audit log has failed");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
