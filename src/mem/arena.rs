@@ -4,6 +4,7 @@
 //! or read from elsewhere between two calls, and every write passes the door of [`crate::page`].
 
 use crate::page::{PAGE_BYTES, Pages};
+use crate::persist::{Malformed, PageSets, Persist, RestReader, RestWriter, expect};
 use bytemuck::Pod;
 use std::num::NonZeroU32;
 
@@ -184,6 +185,33 @@ impl<R: Record> Arena<R> {
     /// Bytes held.
     pub fn memory_bytes(&self) -> usize {
         self.pages.memory_bytes()
+    }
+}
+
+impl<R: Record> Persist for Arena<R> {
+    fn page_sets<'a>(&'a self, sets: &mut Vec<&'a Pages>) {
+        sets.push(&self.pages);
+    }
+    fn page_sets_mut<'a>(&'a mut self, sets: &mut Vec<&'a mut Pages>) {
+        sets.push(&mut self.pages);
+    }
+    fn write_rest(&self, rest: &mut RestWriter) {
+        let Arena { pages: _, fresh, live, free, grace: [young, old], record: _ } = self;
+        rest.u64(*live);
+        [*fresh, *free, young.head, young.tail, old.head, old.tail].into_iter().for_each(|slot| rest.u32(slot));
+    }
+    fn restore(pages: &mut PageSets, rest: &mut RestReader<'_>) -> Result<Arena<R>, Malformed> {
+        let (pages, live) = (pages.take()?, rest.u64()?);
+        let mut slots = [0; 6];
+        for slot in &mut slots {
+            *slot = rest.u32()?;
+        }
+        let [fresh, free, young_head, young_tail, old_head, old_tail] = slots;
+        let room = u64::from(pages.len()) * u64::from(Self::PAGE_SLOTS);
+        expect(fresh >= 1 && u64::from(fresh) <= room.max(1) && live < u64::from(fresh), "slots within the pages")?;
+        expect(slots[1..].iter().all(|slot| *slot < fresh), "free slots that were used")?;
+        let grace = [Chain { head: young_head, tail: young_tail }, Chain { head: old_head, tail: old_tail }];
+        Ok(Arena { pages, fresh, live, free, grace, record: std::marker::PhantomData })
     }
 }
 

@@ -4,6 +4,8 @@
 //! changed until it is removed; and removal needs the store exclusively, which the borrow rules out while the bytes are lent. A
 //! checkpoint reads them the same way, through page and stamp.
 
+use crate::page::Pages;
+use crate::persist::{Malformed, PageSets, Persist, RestReader, RestWriter, expect};
 use crate::slab::Slab;
 
 /// Longer strings (HDFS's own limit is 255 bytes unless it is switched off) are kept apart.
@@ -76,7 +78,7 @@ impl Bytes {
             self.apart[at as usize] = Some(string.into());
             return BytesRef(APART | u64::from(at));
         }
-        let (page, slot) = self.slab.take(string.len(), string.len().max(2));
+        let (page, slot) = self.slab.take(string.len(), slot_bytes(string.len()));
         self.slab.bytes_mut(page, slot)[..string.len()].copy_from_slice(string);
         BytesRef((u64::from(page) << SLOT_BITS | u64::from(slot)) + 1)
     }
@@ -135,8 +137,45 @@ impl Bytes {
         self.slab.bump_epoch()
     }
     /// The pages: epoch, stamps.
-    pub fn pages(&self) -> &crate::page::Pages {
+    pub fn pages(&self) -> &Pages {
         self.slab.pages()
+    }
+}
+
+/// Bytes of a slot for strings of a length.
+fn slot_bytes(length: usize) -> usize {
+    length.max(2)
+}
+
+impl Persist for Bytes {
+    fn page_sets<'a>(&'a self, sets: &mut Vec<&'a Pages>) {
+        self.slab.page_sets(sets);
+    }
+    fn page_sets_mut<'a>(&'a mut self, sets: &mut Vec<&'a mut Pages>) {
+        self.slab.page_sets_mut(sets);
+    }
+    fn write_rest(&self, rest: &mut RestWriter) {
+        let Bytes { slab, apart, apart_free, count, live_bytes } = self;
+        slab.write_rest(rest);
+        rest.length(apart.len());
+        for string in apart {
+            // one that is kept apart is long, so an empty one is none
+            rest.bytes(string.as_deref().unwrap_or_default());
+        }
+        rest.plain(apart_free);
+        rest.u64(*count);
+        rest.u64(*live_bytes);
+    }
+    fn restore(pages: &mut PageSets, rest: &mut RestReader<'_>) -> Result<Bytes, Malformed> {
+        let slab = Bytes::new().slab.restore(pages, rest, slot_bytes)?;
+        let mut apart = Vec::new();
+        for _ in 0..rest.length(8)? {
+            apart.push(Some(rest.bytes()?).filter(|string| !string.is_empty()).map(Box::from));
+        }
+        let apart_free: Vec<u32> = rest.plain()?;
+        let vacant = |at: &u32| apart.get(*at as usize).is_some_and(Option::is_none);
+        expect(apart_free.iter().all(vacant), "vacant places")?;
+        Ok(Bytes { slab, apart, apart_free, count: rest.u64()?, live_bytes: rest.u64()? })
     }
 }
 

@@ -14,6 +14,8 @@ const CHUNK_BYTES: usize = size_of::<ChunkPages>();
 /// Owner of a mapped chunk.
 pub(crate) struct MappedChunk {
     pages: NonNull<ChunkPages>,
+    /// Whether the memory was handed in and is not ours to unmap.
+    lent: bool,
 }
 
 // SAFETY: a chunk owns its mapping as a box owns its allocation; it is plain bytes, without ties to a thread.
@@ -48,7 +50,20 @@ impl MappedChunk {
             unsafe { unmap(base, CHUNK_BYTES) };
             base = MappedChunk::map_aligned();
         }
-        MappedChunk { pages: NonNull::new(base.cast()).expect("a mapping is never at 0") }
+        MappedChunk { pages: NonNull::new(base.cast()).expect("a mapping is never at 0"), lent: false }
+    }
+    /// Memory that was handed in for good.
+    pub(crate) fn lent(memory: &'static mut ChunkPages) -> MappedChunk {
+        MappedChunk { pages: NonNull::from(memory), lent: true }
+    }
+    /// Whether it was handed in.
+    pub(crate) fn is_lent(&self) -> bool {
+        self.lent
+    }
+    /// Memory that was handed in, back to who handed it in; `None` for memory of our own, which is given to the kernel.
+    pub(crate) fn give_back(self) -> Option<&'static mut ChunkPages> {
+        // SAFETY: the exclusive reference that `lent` consumed; dropping `self` does not touch lent memory, and nothing else refers to it.
+        self.lent.then(|| unsafe { &mut *self.pages.as_ptr() })
     }
     /// The last aligned chunk of a mapping twice as large; the last, since mappings grow downwards and neighbours become one area.
     fn map_aligned() -> *mut c_void {
@@ -82,8 +97,10 @@ impl DerefMut for MappedChunk {
 }
 impl Drop for MappedChunk {
     fn drop(&mut self) {
-        // SAFETY: the chunk's own mapping; its owner is going away.
-        unsafe { unmap(self.pages.as_ptr().cast(), CHUNK_BYTES) };
+        if !self.lent {
+            // SAFETY: the chunk's own mapping; its owner is going away.
+            unsafe { unmap(self.pages.as_ptr().cast(), CHUNK_BYTES) };
+        }
     }
 }
 

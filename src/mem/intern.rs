@@ -1,5 +1,6 @@
 //! Strings that recur: users, groups, attribute names. Each gets a serial number of 24 bits for good.
 
+use crate::persist::{Malformed, RestReader, RestWriter, expect};
 use hashbrown::HashTable;
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -47,6 +48,22 @@ impl Interner {
     /// All strings, in order of their serial numbers.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<str>> {
         self.strings.iter()
+    }
+    /// Writes all strings down.
+    pub fn write_rest(&self, rest: &mut RestWriter) {
+        rest.length(self.strings.len());
+        self.strings.iter().for_each(|string| rest.text(string));
+    }
+    /// The interner that was written down.
+    ///
+    /// # Errors
+    /// A string twice, too many, or no strings at all.
+    pub fn restore(rest: &mut RestReader<'_>) -> Result<Interner, Malformed> {
+        let mut interner = Interner::new();
+        for serial in 0..rest.length(8)? as u32 {
+            expect(interner.intern(rest.text()?) == Some(serial), "distinct strings")?;
+        }
+        Ok(interner)
     }
     /// How many strings there are.
     pub fn len(&self) -> usize {

@@ -3,6 +3,8 @@
 //! A list is named by a handle that changes when the list outgrows its slot, so every call that may move it gives the handle back. As with records no
 //! reference is lent: [`Lists::with`] shows the numbers to a closure, from which they cannot escape.
 
+use crate::page::Pages;
+use crate::persist::{Malformed, PageSets, Persist, RestReader, RestWriter, expect};
 use crate::words::{NUMBER_LIMIT, PAGE_WORDS, Words, capacity_for};
 use smallvec::SmallVec;
 use std::num::NonZeroU32;
@@ -167,8 +169,34 @@ impl Lists {
         self.words.slab_mut().bump_epoch()
     }
     /// The pages: epoch, stamps.
-    pub fn pages(&self) -> &crate::page::Pages {
+    pub fn pages(&self) -> &Pages {
         self.words.slab().pages()
+    }
+}
+
+impl Persist for Lists {
+    fn page_sets<'a>(&'a self, sets: &mut Vec<&'a Pages>) {
+        self.words.page_sets(sets);
+    }
+    fn page_sets_mut<'a>(&'a mut self, sets: &mut Vec<&'a mut Pages>) {
+        self.words.page_sets_mut(sets);
+    }
+    fn write_rest(&self, rest: &mut RestWriter) {
+        let Lists { words, apart, apart_free } = self;
+        words.write_rest(rest);
+        rest.length(apart.len());
+        apart.iter().for_each(|list| rest.plain(list));
+        rest.plain(apart_free);
+    }
+    fn restore(pages: &mut PageSets, rest: &mut RestReader<'_>) -> Result<Lists, Malformed> {
+        let words = Words::restore(pages, rest)?;
+        let mut apart: Vec<Vec<u32>> = Vec::new();
+        for _ in 0..rest.length(8)? {
+            apart.push(rest.plain()?);
+        }
+        let apart_free: Vec<u32> = rest.plain()?;
+        expect(apart_free.iter().all(|at| (*at as usize) < apart.len()), "vacant places")?;
+        Ok(Lists { words, apart, apart_free })
     }
 }
 

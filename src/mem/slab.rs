@@ -3,11 +3,14 @@
 //! So whatever is freed can be used again: by the same size at once, by any size when its page is empty. Nothing is moved.
 
 use crate::page::{PAGE_BYTES, Pages};
+use crate::persist::{Malformed, PageSets, RestReader, RestWriter, expect};
+use bytemuck::{Pod, Zeroable};
 
 const NONE: u32 = u32::MAX;
 
 /// What is known of a page. Small against the page, and rebuilt from nothing: kept beside, not in it.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
 struct Meta {
     class: u16,
     live: u16,
@@ -164,5 +167,48 @@ impl Slab {
     /// Bytes in pages that any class may take.
     pub(crate) fn empty_bytes(&self) -> usize {
         self.empty.len() * PAGE_BYTES
+    }
+
+    pub(crate) fn page_sets<'a>(&'a self, sets: &mut Vec<&'a Pages>) {
+        sets.push(&self.pages);
+    }
+    pub(crate) fn page_sets_mut<'a>(&'a mut self, sets: &mut Vec<&'a mut Pages>) {
+        sets.push(&mut self.pages);
+    }
+    pub(crate) fn write_rest(&self, rest: &mut RestWriter) {
+        let Slab { pages: _, metas, open, empty, page_max: _ } = self;
+        rest.plain(metas);
+        rest.plain(open);
+        rest.plain(empty);
+    }
+    /// Fills a slab that was just made, with as many classes as the one written down. `slot_bytes` gives the size of a class.
+    pub(crate) fn restore(
+        mut self,
+        pages: &mut PageSets,
+        rest: &mut RestReader<'_>,
+        slot_bytes: impl Fn(usize) -> usize,
+    ) -> Result<Slab, Malformed> {
+        self.pages = pages.take()?;
+        self.metas = rest.plain()?;
+        let open: Vec<u32> = rest.plain()?;
+        self.empty = rest.plain()?;
+        let count = self.pages.len();
+        expect(self.metas.len() == count as usize && count <= self.page_max, "one meta for each page")?;
+        expect(open.len() == self.open.len(), "one open page for each class")?;
+        let exists = |page: &u32| *page < count || *page == NONE;
+        expect(open.iter().all(exists) && self.empty.iter().all(|page| *page < count), "pages that exist")?;
+        for meta in &self.metas {
+            let class = usize::from(meta.class);
+            let sound = class < open.len()
+                && meta.slot_bytes as usize == slot_bytes(class)
+                && meta.live <= meta.fresh
+                && meta.fresh <= meta.slots()
+                && meta.free <= meta.fresh
+                && exists(&meta.previous)
+                && exists(&meta.next);
+            expect(sound, "a sound meta")?;
+        }
+        self.open = open;
+        Ok(self)
     }
 }

@@ -1,6 +1,7 @@
 //! Slots of 32-bit words in size classes: what lists and index pages lie in.
 
-use crate::page::PAGE_BYTES;
+use crate::page::{PAGE_BYTES, Pages};
+use crate::persist::{Malformed, PageSets, Persist, RestReader, RestWriter};
 use crate::slab::Slab;
 use std::num::NonZeroU32;
 
@@ -113,6 +114,22 @@ impl Words {
     }
     pub(crate) fn slab_mut(&mut self) -> &mut Slab {
         &mut self.slab
+    }
+}
+
+impl Persist for Words {
+    fn page_sets<'a>(&'a self, sets: &mut Vec<&'a Pages>) {
+        self.slab.page_sets(sets);
+    }
+    fn page_sets_mut<'a>(&'a mut self, sets: &mut Vec<&'a mut Pages>) {
+        self.slab.page_sets_mut(sets);
+    }
+    fn write_rest(&self, rest: &mut RestWriter) {
+        self.slab.write_rest(rest);
+    }
+    fn restore(pages: &mut PageSets, rest: &mut RestReader<'_>) -> Result<Words, Malformed> {
+        let slab = Words::new().slab.restore(pages, rest, |class| usize::from(CLASSES[class]) * 4)?;
+        Ok(Words { slab })
     }
 }
 

@@ -13,6 +13,8 @@
 //! repacked when they cross a boundary (with some hysteresis), which costs a few microseconds then and needs no work in the background.
 
 use super::table::Table;
+use crate::page::Pages;
+use crate::persist::{Malformed, PageSets, Persist, RestReader, RestWriter};
 use crate::prefetch::prefetch;
 use crate::words::Words;
 use std::num::NonZeroU32;
@@ -358,6 +360,29 @@ impl IdIndex {
     pub fn bump_epoch(&mut self) -> u32 {
         self.directory.bump_epoch();
         self.words.slab_mut().bump_epoch()
+    }
+}
+
+impl Persist for IdIndex {
+    fn page_sets<'a>(&'a self, sets: &mut Vec<&'a Pages>) {
+        self.directory.page_sets(sets);
+        self.words.page_sets(sets);
+    }
+    fn page_sets_mut<'a>(&'a mut self, sets: &mut Vec<&'a mut Pages>) {
+        self.directory.page_sets_mut(sets);
+        self.words.page_sets_mut(sets);
+    }
+    fn write_rest(&self, rest: &mut RestWriter) {
+        let IdIndex { directory, words, dense_counts, len } = self;
+        directory.write_rest(rest);
+        words.write_rest(rest);
+        rest.plain(dense_counts);
+        rest.u64(*len);
+    }
+    fn restore(pages: &mut PageSets, rest: &mut RestReader<'_>) -> Result<IdIndex, Malformed> {
+        let directory = Table::restore(pages, rest)?;
+        let words = Words::restore(pages, rest)?;
+        Ok(IdIndex { directory, words, dense_counts: rest.plain()?, len: rest.u64()? })
     }
 }
 

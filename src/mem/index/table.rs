@@ -5,10 +5,13 @@
 //! one split (some 2,200 entries moved). Removal shifts the followers back, which leaves no tombstones.
 
 use crate::page::{PAGE_BYTES, Pages};
+use crate::persist::{Malformed, PageSets, Persist, RestReader, RestWriter, expect};
 use bytemuck::{Pod, Zeroable};
 
 /// Slots of a page, by 13 bytes each.
 const SLOTS: usize = 4_992;
+/// Most bits of the hash that choose a page.
+const DEPTH_MAX: u32 = 24;
 /// A page with so many entries is split.
 const FULL: u32 = (SLOTS * 7 / 8) as u32;
 
@@ -152,7 +155,7 @@ impl Table {
         };
         let depth = old.depth + 1;
         if depth > self.depth {
-            assert!(depth <= 24, "a hash table beyond its design");
+            assert!(depth <= DEPTH_MAX, "a hash table beyond its design");
             self.directory = self.directory.iter().flat_map(|p| [*p, *p]).collect();
             self.depth = depth;
         }
@@ -218,6 +221,30 @@ impl Table {
     /// The pages: epoch, stamps.
     pub fn pages(&self) -> &Pages {
         &self.pages
+    }
+}
+
+impl Persist for Table {
+    fn page_sets<'a>(&'a self, sets: &mut Vec<&'a Pages>) {
+        sets.push(&self.pages);
+    }
+    fn page_sets_mut<'a>(&'a mut self, sets: &mut Vec<&'a mut Pages>) {
+        sets.push(&mut self.pages);
+    }
+    fn write_rest(&self, rest: &mut RestWriter) {
+        let Table { pages: _, directory, depth, len } = self;
+        rest.plain(directory);
+        rest.u32(*depth);
+        rest.u64(*len);
+    }
+    fn restore(pages: &mut PageSets, rest: &mut RestReader<'_>) -> Result<Table, Malformed> {
+        let (pages, directory, depth) = (pages.take()?, rest.plain::<u32>()?, rest.u32()?);
+        expect(
+            depth <= DEPTH_MAX && (directory.is_empty() || directory.len() == 1 << depth),
+            "a directory of its depth",
+        )?;
+        expect(directory.iter().all(|page| *page < pages.len()), "pages that exist")?;
+        Ok(Table { pages, directory, depth, len: rest.u64()? })
     }
 }
 
