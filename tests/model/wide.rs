@@ -3,6 +3,7 @@
 use super::generate::{Dice, users};
 use super::twin::Who;
 use super::world::World;
+use crate::support::scripted::DataNode;
 use ops::Write;
 use ops::admin::lease_check::check_leases;
 use ops::datanode::CommitBlockSynchronization;
@@ -405,7 +406,7 @@ impl Wide {
             new_length: self.dice.below(block.length as usize + 1) as u64,
             close_file: true,
             delete_block: self.dice.one_in(6),
-            targets: vec![(super::world::datanode(1), "DS-1".into())],
+            targets: vec![(DataNode::new(1).id(), "DS-1".into())],
         };
         let done = self.world.turn(&self.users[0], |turn| op.run(turn)).is_ok();
         let count = self.done.entry("commitBlockSynchronization").or_default();

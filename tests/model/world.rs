@@ -1,10 +1,8 @@
 //! The file system under test, in memory: operations run as the engine runs them, every record goes through its bytes into a second state.
 
 use super::twin::{Answer, Kind, Out, Status, Who};
-use blocks::{
-    Blocks, DEFAULT_RACK, DatanodeId, Heartbeat, IncrementalEntry, IncrementalKind, Registration, ReportStart,
-    Reported, Resolved, StorageInfo, VolumeId, VolumeReport, VolumeState,
-};
+use crate::support::scripted::DataNode;
+use blocks::Blocks;
 use edit::Record;
 use edit::frame::{Decoded, RECORD_MAX};
 use ops::read::file_info::get_file_info;
@@ -15,9 +13,7 @@ use record::KindTag;
 use state::{Effects, Fit, Mode, RootAttributes, State};
 use std::collections::VecDeque;
 use vocab::time::{MonotonicMs, Now};
-use vocab::{
-    AuthenticationMethod, Block, Caller, LayoutVersion, Policy, Refusal, ReplicaState, StorageKind, TimeMs, Txid,
-};
+use vocab::{AuthenticationMethod, Block, Caller, LayoutVersion, Policy, Refusal, TimeMs, Txid};
 
 /// The superuser.
 pub const OWNER: &str = "super";
@@ -80,38 +76,11 @@ pub struct World {
     pub settings: Settings,
     pub policy: Policy,
     pub now: Now,
-    /// What all DataNodes hold.
-    held: Vec<Block>,
+    nodes: Vec<DataNode>,
 }
 
 /// DataNodes.
 const NODES: u32 = 3;
-
-fn own() -> StorageInfo {
-    StorageInfo { layout_version: -67, namespace_id: 7, cluster_id: "CID-x".into(), c_time: 0 }
-}
-
-/// DataNode `n`.
-pub fn datanode(n: u32) -> DatanodeId {
-    DatanodeId {
-        ip: format!("10.0.0.{n}").into(),
-        host: format!("dn{n}").into(),
-        uuid: format!("uuid-{n}").into(),
-        transfer_port: 9866,
-        info_port: 9864,
-        info_secure_port: 0,
-        ipc_port: 9867,
-    }
-}
-
-fn registration(n: u32) -> Registration {
-    let storage = StorageInfo { layout_version: -57, ..own() };
-    Registration { id: datanode(n), software_version: "3.5.0".into(), storage }
-}
-
-fn volume(n: u32) -> VolumeId {
-    VolumeId { id: format!("DS-{n}").into(), state: VolumeState::Normal, kind: StorageKind::Disk }
-}
 
 pub fn caller(who: &Who) -> Caller {
     Caller {
@@ -137,44 +106,21 @@ impl World {
             newest: VecDeque::new(),
         };
         let settings = Settings { owner: OWNER.into(), block_size_min: 1_000, ..Settings::default() };
-        let mut world = World { state: empty(), journal, settings, policy: Policy::default(), now, held: Vec::new() };
+        let nodes = (1..=NODES).map(DataNode::new).collect();
+        let mut world = World { state: empty(), journal, settings, policy: Policy::default(), now, nodes };
         world.begin();
         world
     }
 
     /// Leaves safe mode and lets all DataNodes join.
     fn begin(&mut self) {
-        let World { state, now, held, .. } = self;
+        let World { state, now, nodes, .. } = self;
         state.blocks = Blocks::new(blocks::Settings::default(), 1);
         let inodes = state.tree.inode_count();
         assert!(inodes > 0);
         state.blocks.start(&state.store, 0, state.sequences.stamp, *now);
         state.blocks.leave_safe_mode(true);
-        for n in 1..=NODES {
-            let resolved = Resolved { location: Some(DEFAULT_RACK.into()), ..Resolved::default() };
-            state.blocks.register(registration(n), &resolved, &own(), "3.5.0", *now).expect("registers");
-            let report = VolumeReport {
-                volume: volume(n),
-                failed: false,
-                capacity: 100 << 30,
-                dfs_used: 0,
-                remaining: 90 << 30,
-                block_pool_used: 0,
-                non_dfs_used: 0,
-                mount: None,
-            };
-            let beat = Heartbeat { volumes: vec![report], ..Heartbeat::default() };
-            state.blocks.heartbeat(&mut state.store, &registration(n), &beat, *now).expect("heartbeat");
-            let ReportStart::Go(mut report) =
-                state.blocks.begin_report(&registration(n), &volume(n), *now).expect("report")
-            else {
-                panic!("the first report is taken");
-            };
-            let mut all = held.iter().map(|block| Reported { block: *block, state: ReplicaState::Finalized });
-            while state.blocks.report_slice(&mut state.store, &mut report, &mut all, 100) {}
-            while state.blocks.finish_report(&mut state.store, &mut report, 100, *now) {}
-            state.blocks.end_report(&registration(n), None);
-        }
+        nodes.iter().for_each(|node| node.join(&mut state.blocks, &mut state.store, *now));
     }
 
     /// Runs an operation as the engine does: prepare under a view, run in a turn.
@@ -220,22 +166,17 @@ impl World {
 
     /// All DataNodes have a block of this length.
     pub fn received(&mut self, block: Block) {
-        self.held.retain(|held| held.id != block.id);
-        self.held.push(block);
-        for n in 1..=NODES {
-            let World { state, now, .. } = self;
-            let node = state.blocks.node_by_uuid(&format!("uuid-{n}")).expect("registered").number;
-            let entry = IncrementalEntry { block, kind: IncrementalKind::Received, delete_hint: None };
-            let entries = [entry].into_iter();
-            state.blocks.incremental_report(&mut state.store, node, &volume(n), entries, *now).expect("report");
-        }
+        let World { state, now, nodes, .. } = self;
+        nodes.iter_mut().for_each(|node| node.receive(&mut state.blocks, &mut state.store, (block, 0), *now));
     }
 
     /// The state that a restart makes of the log; the DataNodes join again.
     pub fn restart(&mut self) {
         self.state = self.journal.replay(Some(self.now), &mut |_, _| {});
         let live: Vec<Block> = self.state.store.blocks().map(|b| self.state.store.block(b).block).collect();
-        self.held.retain(|held| live.iter().any(|block| block.id == held.id));
+        for node in &mut self.nodes {
+            node.held.retain(|id, _| live.iter().any(|block| block.id == *id));
+        }
         self.begin();
     }
 }

@@ -2,7 +2,7 @@
 
 use super::datanodes::Datanodes;
 use super::node::{self, Node};
-use super::script::{self, Dice, Writer};
+use super::script::{self, Writer};
 use super::spoiled::{Gate, Spoiled, Syncs};
 use ops::datanode::Work;
 use os::Os;
@@ -265,22 +265,13 @@ fn length(origin: &Origin) -> u64 {
     calls
 }
 
-/// How densely calls are tried: 1 for all. `IRONROOT_CRASH_STRIDE` sets it.
-fn stride() -> u64 {
-    std::env::var("IRONROOT_CRASH_STRIDE").ok().and_then(|text| text.parse().ok()).unwrap_or(3)
-}
-
-fn every_call(fault: Fault, seeds: &[u64], stride: u64) -> Seen {
+/// Tries a fault at every call of a run.
+fn every_call(fault: Fault, seeds: &[u64]) -> Seen {
     let mut seen = Seen::default();
     for seed in seeds {
         let origin = origin(*seed);
         let calls = length(&origin);
-        let mut dice = Dice(*seed);
-        let mut call = 1 + dice.below(stride as usize) as u64;
-        while call <= calls {
-            one(&origin, call, fault, &mut seen);
-            call += stride;
-        }
+        (1..=calls).for_each(|call| one(&origin, call, fault, &mut seen));
     }
     println!("{fault:?}: {seen:?}");
     seen
@@ -288,25 +279,25 @@ fn every_call(fault: Fault, seeds: &[u64], stride: u64) -> Seen {
 
 #[test]
 fn a_process_that_stops_at_any_call_loses_nothing_answered() {
-    let seen = every_call(Fault::Stop, &[1], 1);
+    let seen = every_call(Fault::Stop, &[1]);
     assert!(seen.ended > 0 && seen.answers > 0 && seen.at_start > 0 && seen.deletions > 0, "{seen:?}");
 }
 
 #[test]
 fn a_call_that_fails_costs_one_directory_and_nothing_answered() {
-    let seen = every_call(Fault::Io, &[2], stride());
+    let seen = every_call(Fault::Io, &[2]);
     assert!(seen.dropped > 0 && seen.deletions > 0, "{seen:?}");
 }
 
 #[test]
 fn a_full_disk_costs_one_directory_and_nothing_answered() {
-    let seen = every_call(Fault::NoSpace, &[3], stride());
+    let seen = every_call(Fault::NoSpace, &[3]);
     assert!(seen.dropped > 0, "{seen:?}");
 }
 
 #[test]
 fn short_writes_are_gone_on_with() {
-    let seen = every_call(Fault::Short, &[4], stride());
+    let seen = every_call(Fault::Short, &[4]);
     assert!(seen.ended == 0 && seen.dropped == 0, "{seen:?}");
 }
 

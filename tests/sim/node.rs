@@ -75,6 +75,19 @@ pub struct Loaded {
 /// # Errors
 /// Why a start would be refused.
 pub fn load(os: &Os, roots: &[PathBuf], seen: &mut dyn FnMut(&State, Txid, &Record<'_>)) -> Result<Loaded, String> {
+    load_with(os, roots, &blocks::Settings::default(), seen)
+}
+
+/// The same with settings for the block half.
+///
+/// # Errors
+/// Why a start would be refused.
+pub fn load_with(
+    os: &Os,
+    roots: &[PathBuf],
+    settings: &blocks::Settings,
+    seen: &mut dyn FnMut(&State, Txid, &Record<'_>),
+) -> Result<Loaded, String> {
     let disk = &*os.disk;
     let directories = Directories::open(&locations(roots), os).map_err(|e| e.to_string())?;
     let info = directories.formatted_info().map_err(|e| e.to_string())?.clone();
@@ -84,7 +97,7 @@ pub fn load(os: &Os, roots: &[PathBuf], seen: &mut dyn FnMut(&State, Txid, &Reco
     let newest = newest.ok_or_else(|| inspection.no_image().to_string())?;
     let fresh = || {
         let mut state = State::new(RootAttributes { user: "", group: "", mode: vocab::Mode::new(0o755) });
-        state.blocks = blocks::Blocks::new(blocks::Settings::default(), 1);
+        state.blocks = blocks::Blocks::new(settings.clone(), 1);
         state.set_clock(now(os));
         state
     };
@@ -137,6 +150,21 @@ pub fn save(os: &Os, loaded: &Loaded) -> Result<(), String> {
 /// Keeps little, so that a run meets purges.
 const RETENTION: Retention = Retention { images: 1, extra_edits: 0, extra_segments: 10 };
 
+/// What differs between the users of these nodes.
+pub struct Setup {
+    pub retention: Retention,
+    pub settings: ops::Settings,
+    /// Whether safe mode is over at once.
+    pub serves_at_once: bool,
+}
+
+impl Default for Setup {
+    fn default() -> Setup {
+        let settings = ops::Settings { owner: OWNER.into(), block_size_min: 1, ..ops::Settings::default() };
+        Setup { retention: RETENTION, settings, serves_at_once: true }
+    }
+}
+
 /// Hears what happens to the journals. In the binary a failure ends the process.
 #[derive(Debug, Default)]
 pub struct Watch {
@@ -182,11 +210,21 @@ impl Node {
     /// # Errors
     /// Too few directories take it.
     pub fn open(os: &Os, loaded: Loaded) -> Result<Node, String> {
+        Node::open_with(os, loaded, &Setup::default())
+    }
+
+    /// The same with another setup.
+    ///
+    /// # Errors
+    /// Too few directories take it.
+    pub fn open_with(os: &Os, loaded: Loaded, setup: &Setup) -> Result<Node, String> {
         let Loaded { directories, info, mut state, last } = loaded;
         let open = state.blocks.open_block_count();
         let stamp = state.sequences.stamp;
         state.blocks.start(&state.store, open, stamp, now(os));
-        state.blocks.leave_safe_mode(true);
+        if setup.serves_at_once {
+            state.blocks.leave_safe_mode(true);
+        }
         let watch = Arc::new(Watch::default());
         let member = |directory: &storage::dirs::Directory| {
             let label = directory.location.root.display().to_string();
@@ -200,16 +238,15 @@ impl Node {
             os: os.clone(),
             image_folders: directories.image_folders().into(),
             edits_folders: directories.edits_folders(),
-            retention: RETENTION,
+            retention: setup.retention,
             namespace_id: info.namespace_id.unsigned_abs(),
             layout: LayoutVersion::CURRENT,
             expanded_string_tables: true,
             newest: (last, None).into(),
             running: tokio::sync::Mutex::default(),
         };
-        let settings = ops::Settings { owner: OWNER.into(), block_size_min: 1, ..ops::Settings::default() };
         let clock = os.clock.clone();
-        let engine = Engine::new(state, journal, settings, Policy::default(), clock, HaState::Active, checkpoints);
+        let engine = Engine::new(state, journal, setup.settings.clone(), Policy::default(), clock, HaState::Active, checkpoints);
         Ok(Node { engine: Arc::new(engine), watch, _directories: directories })
     }
 }

@@ -1,7 +1,7 @@
 //! Purpose: what integration tests share: work folders, free ports, site files, the NameNode under test, and real Hadoop.
 //! Called by: the test modules under `tests/`.
 //! Calls: the `ironroot` binary and Hadoop's programs, as processes only.
-//! Never: looks into the crates of the product; leaves a process or a folder behind when a test has passed.
+//! Never: looks into the crates of the product (but for `scripted`, which speaks to its block half); leaves a process or a folder behind when a test has passed.
 //! Invariants: one cluster of processes at a time (`cluster_turn`); whatever could not be tried is said aloud (`skip`).
 
 pub mod cluster;
@@ -13,6 +13,7 @@ pub mod namenode;
 pub mod process;
 #[allow(dead_code)] // storage's own tests read the other columns
 pub mod recipe;
+pub mod scripted;
 pub mod site;
 pub mod work;
 
