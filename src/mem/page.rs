@@ -67,7 +67,7 @@ fn is_lent(_: &WholeChunk) -> bool {
 }
 #[cfg(not(miri))]
 fn give_back(chunk: WholeChunk) -> Option<&'static mut [u8]> {
-    chunk.give_back().map(|pages| bytemuck::bytes_of_mut(pages))
+    chunk.give_back().map(bytemuck::bytes_of_mut)
 }
 #[cfg(miri)]
 fn give_back(_: WholeChunk) -> Option<&'static mut [u8]> {

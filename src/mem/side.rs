@@ -5,6 +5,8 @@
 
 use crate::index::table::Table;
 use crate::lists::{ListHandle, Lists};
+use crate::page::Pages;
+use crate::persist::{Malformed, PageSets, Persist, RestReader, RestWriter};
 
 /// Byte strings by key.
 ///
@@ -126,13 +128,25 @@ impl SideTable {
         self.values.bump_epoch();
         self.index.bump_epoch()
     }
-    /// The two parts that a checkpoint writes down: keys with handles, and the values.
-    pub fn parts(&self) -> (&Table, &Lists) {
-        (&self.index, &self.values)
+}
+
+impl Persist for SideTable {
+    fn page_sets<'a>(&'a self, sets: &mut Vec<&'a Pages>) {
+        self.index.page_sets(sets);
+        self.values.page_sets(sets);
     }
-    /// The two parts, to be read back.
-    pub fn parts_mut(&mut self) -> (&mut Table, &mut Lists) {
-        (&mut self.index, &mut self.values)
+    fn page_sets_mut<'a>(&'a mut self, sets: &mut Vec<&'a mut Pages>) {
+        self.index.page_sets_mut(sets);
+        self.values.page_sets_mut(sets);
+    }
+    fn write_rest(&self, rest: &mut RestWriter) {
+        let SideTable { index, values, scratch: _ } = self;
+        index.write_rest(rest);
+        values.write_rest(rest);
+    }
+    fn restore(pages: &mut PageSets, rest: &mut RestReader<'_>) -> Result<SideTable, Malformed> {
+        let index = Table::restore(pages, rest)?;
+        Ok(SideTable { index, values: Lists::restore(pages, rest)?, scratch: Vec::new() })
     }
 }
 
