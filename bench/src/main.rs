@@ -1,4 +1,4 @@
-//! Purpose: measurements of the core without a network: instructions under the state lock, block reports, image load and save.
+//! Purpose: measurements of the core without a network: instructions under the state lock, block reports, image load and save; start-up of the whole program.
 //! Called by: people and CI, from the command line; the throughput of a whole name node is measured by `nnthroughput.sh`.
 //! Calls: ops, state, blocks, storage (image), edit.
 //! Never: asserts a speed; measures without checking that the work was done.
@@ -7,6 +7,7 @@
 mod image;
 mod instructions;
 mod reports;
+mod startup;
 mod world;
 
 use std::process::ExitCode;
@@ -16,7 +17,8 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 const USAGE: &str = "usage: bench instructions [OPERATIONS]   instructions under the state lock (needs valgrind)
        bench reports [REPLICAS]          replicas per second of full block reports
-       bench image [FILES]               load and save of an image";
+       bench image [FILES]               load and save of an image
+       bench startup [--files N] ...     start of a whole name node, beside Java's";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -25,6 +27,7 @@ fn main() -> ExitCode {
         Some("instructions") => number(1, 500).map(instructions::table),
         Some("holds") => number(3, 1).and_then(|n| Some(instructions::holds(words.get(1)?, words.get(2)?, n))),
         Some("reports") => number(1, 1_000_000).map(reports::table),
+        Some("startup") => Some(startup::run(&words[1..])),
         Some("image") => number(1, 1_000_000).map(image::table),
         _ => None,
     };
