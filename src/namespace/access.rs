@@ -197,13 +197,13 @@ impl<'a> Checker<'a> {
         }
         let masked = |granted: Action| Action(granted.0 & mode.group().0);
         let mut matched = false;
-        for entry in self.tree.acl(inode).iter().take_while(|e| e.scope == AclScope::Access) {
+        for entry in self.tree.acl_entries(inode).take_while(|e| e.scope == AclScope::Access) {
             match entry.kind {
-                AclKind::User if entry.name.as_deref() == Some(self.user) => {
+                AclKind::User if entry.name == Some(self.user) => {
                     return masked(entry.permission).implies(access);
                 }
                 AclKind::Group => {
-                    let name = entry.name.as_deref().unwrap_or(self.store.group_name(group));
+                    let name = entry.name.unwrap_or(self.store.group_name(group));
                     if self.in_group(name) {
                         if masked(entry.permission).implies(access) {
                             return true;

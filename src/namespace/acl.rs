@@ -56,7 +56,7 @@ pub fn stored(logical: &[AclEntry], mode: Mode) -> Option<(Vec<AclEntry>, Mode)>
 impl Tree {
     /// All entries of an inode.
     pub fn logical_acl(&self, store: &Store, inode: InodeHandle) -> Vec<AclEntry> {
-        logical(self.acl(inode), store.mode(inode))
+        logical(&self.acl(inode), store.mode(inode))
     }
 
     /// Sets a logical list as a record has it: the whole result; an empty one removes the ACL and gives the group its own bits back.
@@ -64,10 +64,8 @@ impl Tree {
     pub fn apply_logical_acl(&mut self, store: &mut Store, inode: InodeHandle, entries: &[AclEntry]) {
         let mode = store.mode(inode);
         if entries.is_empty() {
-            let group = self
-                .acl(inode)
-                .iter()
-                .find(|e| e.scope == AclScope::Access && e.kind == AclKind::Group && e.name.is_none());
+            let mut stored = self.acl_entries(inode);
+            let group = stored.find(|e| e.scope == AclScope::Access && e.kind == AclKind::Group && e.name.is_none());
             if let Some(group) = group.map(|e| e.permission) {
                 store.edit_inode(inode, |i| i.mode = mode_of(mode.user(), group, mode.other(), mode.sticky()));
             }

@@ -1,14 +1,13 @@
 //! Bulk construction, for the image loader: inodes in any order, child lists in name order, side tables; at the end all that is derived.
 
 use crate::children::Lists;
-use crate::construction::Construction;
 use crate::erasure_coding::Policies;
 use crate::quota::{self, QuotaRecord};
 use crate::{Tree, lease};
+use mem::side::SideTable;
 use record::{Features, Inode, InodeHandle, InodeKind, KindTag, Store};
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::fmt;
-use std::sync::Arc;
 use vocab::acl::AclEntry;
 use vocab::path::compare_names;
 use vocab::quota::{Quota, Usage};
@@ -68,11 +67,11 @@ impl Build {
         let tree = Tree {
             root,
             lists: Lists::default(),
-            acls: HashMap::new(),
-            xattrs: HashMap::new(),
-            quotas: HashMap::new(),
-            constructions: HashMap::new(),
-            symlinks: HashMap::new(),
+            acls: SideTable::new(),
+            xattrs: SideTable::new(),
+            quotas: SideTable::new(),
+            constructions: SideTable::new(),
+            symlinks: SideTable::new(),
             leases: lease::Leases::default(),
             detached: VecDeque::new(),
             inode_count: 0,
@@ -127,7 +126,7 @@ impl Build {
         self.tree.set_acl(store, inode, entries);
     }
     /// Sets extended attributes.
-    pub fn set_xattrs(&mut self, store: &mut Store, inode: InodeHandle, all: Vec<Xattr>) {
+    pub fn set_xattrs(&mut self, store: &mut Store, inode: InodeHandle, all: &[Xattr]) {
         self.tree.set_xattrs(store, inode, all);
     }
     /// Sets the erasure coding policies. Before any file is added.
@@ -145,7 +144,7 @@ impl Build {
     /// Sets the quota of a directory; its use is counted at the end.
     pub fn set_quota(&mut self, store: &mut Store, directory: InodeHandle, limits: Quota) {
         if limits != Quota::default() {
-            self.tree.quotas.insert(directory, QuotaRecord { limits, usage: Usage::default() });
+            self.tree.put_quota(directory, &QuotaRecord { limits, usage: Usage::default() });
             let features = store.features(directory);
             store.set_features(directory, features.with(Features::QUOTA));
         }
@@ -158,7 +157,7 @@ impl Build {
     }
     /// Marks a file as being written.
     pub fn open(&mut self, store: &mut Store, file: InodeHandle, client: &str, machine: &str) {
-        self.tree.constructions.insert(file, Construction { client: client.into(), machine: machine.into() });
+        self.tree.put_construction(file, client, machine);
         let features = store.features(file);
         store.set_features(file, features.with(Features::CONSTRUCTION));
     }
@@ -173,19 +172,12 @@ impl Build {
             return Err(BuildError::NoRoot);
         }
         let root = self.tree.root;
-        if !self.tree.quotas.contains_key(&root) {
+        if self.tree.quota(store, root).is_none() {
             let limits = Quota { namespace: Some(quota::ROOT_NAMESPACE), ..Quota::default() };
             self.set_quota(store, root, limits);
         }
         self.tree.count_all(store);
-        let open: Vec<InodeHandle> = self.tree.constructions.keys().copied().collect();
-        for file in open {
-            let id = store.inode_id(file);
-            if let Some(construction) = self.tree.constructions.get_mut(&file) {
-                let client: Arc<str> = self.tree.leases.add(&construction.client, id);
-                construction.client = client;
-            }
-        }
+        self.tree.derive_leases(store);
         Ok(self.tree)
     }
 }
@@ -221,9 +213,7 @@ impl Tree {
             }
             let (directory, usage) = (frame.directory, frame.usage);
             open.pop();
-            if let Some(record) = self.quotas.get_mut(&directory) {
-                record.usage = usage;
-            }
+            self.edit_quota(directory, |record| record.usage = usage);
             if let Some(above) = open.last_mut() {
                 quota::add(&mut above.usage, &usage);
             }

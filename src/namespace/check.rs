@@ -1,6 +1,7 @@
 //! What must hold between the records, the child lists and the side tables. Used by tests and by diagnosis; walks everything.
 
 use crate::Tree;
+use crate::side::key;
 use record::{Features, InodeHandle, KindTag, Store};
 use vocab::path::compare_names;
 
@@ -68,27 +69,27 @@ impl Tree {
                 wrong.push(format!("inode {id}: {what} and the feature bit disagree"));
             }
         };
-        agree(Features::ACL, self.acls.contains_key(&inode), "ACL");
-        agree(Features::XATTRS, self.xattrs.contains_key(&inode), "extended attributes");
-        agree(Features::QUOTA, self.quotas.contains_key(&inode), "quota");
-        agree(Features::CONSTRUCTION, self.constructions.contains_key(&inode), "construction");
-        agree(Features::SYMLINK_TARGET, self.symlinks.contains_key(&inode), "symlink target");
+        agree(Features::ACL, self.acls.contains(key(inode)), "ACL");
+        agree(Features::XATTRS, self.xattrs.contains(key(inode)), "extended attributes");
+        agree(Features::QUOTA, self.quotas.contains(key(inode)), "quota");
+        agree(Features::CONSTRUCTION, self.constructions.contains(key(inode)), "construction");
+        agree(Features::SYMLINK_TARGET, self.symlinks.contains(key(inode)), "symlink target");
         if store.find_inode(id) != Some(inode) {
             wrong.push(format!("inode {id} is not in the index"));
         }
         if let Some(construction) = self.construction(inode)
-            && !self.leases.get(&construction.client).is_some_and(|l| l.files.contains(&id))
+            && !self.leases.get(construction.client).is_some_and(|l| l.files.contains(&id))
         {
             wrong.push(format!("open file {id} has no lease of {}", construction.client));
         }
     }
 
     fn check_quotas(&self, store: &Store, wrong: &mut Vec<String>) {
-        for (directory, record) in &self.quotas {
-            let counted = self.subtree_usage(store, *directory);
+        for (directory, record) in self.all_quotas() {
+            let counted = self.subtree_usage(store, directory);
             // Use by kind follows a change of storage policy only at the next load, see `apply` of a storage policy.
             if (counted.namespace, counted.space) != (record.usage.namespace, record.usage.space) {
-                let id = store.inode_id(*directory);
+                let id = store.inode_id(directory);
                 wrong.push(format!("quota directory {id} has use {:?}, counted {counted:?}", record.usage));
             }
         }

@@ -98,7 +98,7 @@ fn named(value: &[u8]) -> Option<Arc<str>> {
 impl Tree {
     /// The policy name set on a directory itself.
     pub fn own_erasure_coding_name(&self, directory: InodeHandle) -> Option<Arc<str>> {
-        named(&self.xattr(directory, XattrNamespace::System, XATTR)?.value)
+        named(self.xattr(directory, XattrNamespace::System, XATTR)?.value)
     }
 
     /// The policy name in effect for what is made in a directory: its own, or that of the nearest one above.

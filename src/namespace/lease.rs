@@ -45,8 +45,8 @@ impl Leases {
         self.now
     }
 
-    /// Adds a file to a client's lease, which counts as a renewal. Gives the shared client name.
-    pub(crate) fn add(&mut self, holder: &str, file: InodeId) -> Arc<str> {
+    /// Adds a file to a client's lease, which counts as a renewal.
+    pub(crate) fn add(&mut self, holder: &str, file: InodeId) {
         if !self.by_holder.contains_key(holder) {
             let holder: Arc<str> = holder.into();
             self.by_age.insert((self.now, holder.clone()));
@@ -55,7 +55,6 @@ impl Leases {
         self.renew(holder);
         let Some(lease) = self.by_holder.get_mut(holder) else { unreachable!("just made") };
         lease.files.insert(file);
-        lease.holder.clone()
     }
 
     /// Takes a file out of a client's lease; an empty lease ends.

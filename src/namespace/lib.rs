@@ -1,6 +1,6 @@
 //! Purpose: the tree of names: children, resolution, access checks, quotas, leases, ACLs, attributes; everything of an inode that is not a block.
 //! Called by: state (fit and apply), ops (reads and checks), storage (bulk construction from an image), server (who is a superuser).
-//! Calls: record (inode records by handle), vocab.
+//! Calls: record (inode records by handle), mem (side tables), vocab.
 //! Never: touches the block map or a DataNode, decides what a record does (state does), reads a clock or a setting.
 //! Invariants: `check` lists them; a detached subtree is invisible at once and freed in slices.
 
@@ -9,6 +9,7 @@ pub mod acl;
 pub mod build;
 pub mod check;
 pub mod children;
+pub mod codec;
 pub mod construction;
 pub mod erasure_coding;
 pub mod lease;
@@ -26,24 +27,22 @@ pub use quota::QuotaRecord;
 pub use resolve::Resolved;
 
 use children::{Children, Lists};
+use mem::side::SideTable;
 use record::{Features, GroupId, Inode, InodeHandle, InodeKind, Store, UserId};
-use std::collections::{HashMap, VecDeque};
-use std::sync::Arc;
-use vocab::acl::AclEntry;
-use vocab::xattr::Xattr;
+use std::collections::VecDeque;
 use vocab::{InodeId, Mode, TimeMs};
 
-/// The namespace half of the file system: all but the inode records themselves, which live in [`record::Store`]. Side tables are keyed by handle;
-/// the features of the record say which of them speak of an inode.
+/// The namespace half of the file system: all but the inode records themselves, which live in [`record::Store`]. Side tables are keyed by handle
+/// and hold encoded values ([`codec`]); the features of the record say which of them speak of an inode.
 #[derive(Debug)]
 pub struct Tree {
     root: InodeHandle,
     lists: Lists,
-    acls: HashMap<InodeHandle, Arc<[AclEntry]>>,
-    xattrs: HashMap<InodeHandle, Arc<[Xattr]>>,
-    quotas: HashMap<InodeHandle, QuotaRecord>,
-    constructions: HashMap<InodeHandle, Construction>,
-    symlinks: HashMap<InodeHandle, Box<[u8]>>,
+    acls: SideTable,
+    xattrs: SideTable,
+    quotas: SideTable,
+    constructions: SideTable,
+    symlinks: SideTable,
     /// Who writes what.
     pub leases: lease::Leases,
     detached: VecDeque<reclaim::Detached>,
@@ -86,11 +85,11 @@ impl Tree {
         let mut tree = Tree {
             root,
             lists: Lists::default(),
-            acls: HashMap::new(),
-            xattrs: HashMap::new(),
-            quotas: HashMap::new(),
-            constructions: HashMap::new(),
-            symlinks: HashMap::new(),
+            acls: SideTable::new(),
+            xattrs: SideTable::new(),
+            quotas: SideTable::new(),
+            constructions: SideTable::new(),
+            symlinks: SideTable::new(),
             leases: lease::Leases::default(),
             detached: VecDeque::new(),
             inode_count: 1,

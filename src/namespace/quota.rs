@@ -2,7 +2,9 @@
 //! and reloaded state count the same: the last block of an open file counts in full, whatever its replicas.
 
 use crate::Tree;
+use crate::codec::{decode_quota, encode_quota};
 use crate::resolve::text;
+use crate::side::{inode_of, key};
 use record::{Features, InodeHandle, InodeKind, KindTag, Store};
 use vocab::erasure_coding::Stripe;
 use vocab::quota::{Quota, Usage};
@@ -157,8 +159,27 @@ impl Tree {
     }
 
     /// Limits and use of a directory that has a quota.
-    pub fn quota(&self, store: &Store, directory: InodeHandle) -> Option<&QuotaRecord> {
-        if store.features(directory).contains(Features::QUOTA) { self.quotas.get(&directory) } else { None }
+    pub fn quota(&self, store: &Store, directory: InodeHandle) -> Option<QuotaRecord> {
+        if !store.features(directory).contains(Features::QUOTA) {
+            return None;
+        }
+        self.quotas.get(key(directory)).map(decode_quota)
+    }
+    /// Every quota directory with its record.
+    pub(crate) fn all_quotas(&self) -> impl Iterator<Item = (InodeHandle, QuotaRecord)> {
+        self.quotas.iter().filter_map(|(key, value)| Some((inode_of(key)?, decode_quota(value))))
+    }
+    pub(crate) fn put_quota(&mut self, directory: InodeHandle, record: &QuotaRecord) {
+        self.quotas.set(key(directory), &encode_quota(record));
+    }
+    /// Changes the record of a quota directory; `false` if it is none.
+    pub(crate) fn edit_quota(&mut self, directory: InodeHandle, edit: impl FnOnce(&mut QuotaRecord)) -> bool {
+        let change = |bytes: &mut [u8]| {
+            let mut record = decode_quota(bytes);
+            edit(&mut record);
+            bytes.copy_from_slice(&encode_quota(&record));
+        };
+        self.quotas.edit(key(directory), change).is_some()
     }
 
     /// Sets the limits. A directory that had none gets its use counted now; one left without limits is no quota directory any more (but the root
@@ -166,13 +187,11 @@ impl Tree {
     pub fn set_quota_limits(&mut self, store: &mut Store, directory: InodeHandle, limits: Quota) {
         let features = store.features(directory);
         if limits == Quota::default() && directory != self.root {
-            self.quotas.remove(&directory);
+            self.quotas.remove(key(directory));
             store.set_features(directory, features.without(Features::QUOTA));
-        } else if let Some(record) = self.quotas.get_mut(&directory) {
-            record.limits = limits;
-        } else {
+        } else if !self.edit_quota(directory, |record| record.limits = limits) {
             let usage = self.subtree_usage(store, directory);
-            self.quotas.insert(directory, QuotaRecord { limits, usage });
+            self.put_quota(directory, &QuotaRecord { limits, usage });
             store.set_features(directory, features.with(Features::QUOTA));
         }
     }
@@ -184,10 +203,8 @@ impl Tree {
         }
         let mut current = Some(directory);
         while let Some(inode) = current {
-            if store.features(inode).contains(Features::QUOTA)
-                && let Some(record) = self.quotas.get_mut(&inode)
-            {
-                add(&mut record.usage, delta);
+            if store.features(inode).contains(Features::QUOTA) {
+                self.edit_quota(inode, |record| add(&mut record.usage, delta));
             }
             current = store.parent(inode);
         }

@@ -109,9 +109,8 @@ impl Tree {
         }
         let usage = quota::negated(&usage);
         for id in &job.charged {
-            let directory = store.find_inode(*id);
-            if let Some(record) = directory.and_then(|d| self.quotas.get_mut(&d)) {
-                quota::add(&mut record.usage, &usage);
+            if let Some(directory) = store.find_inode(*id) {
+                self.edit_quota(directory, |record| quota::add(&mut record.usage, &usage));
             }
         }
         self.close(store, inode);

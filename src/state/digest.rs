@@ -96,14 +96,14 @@ impl State {
                 pair.add(&3u8);
             }
         }
-        pair.add(self.tree.acl(handle)).add(self.tree.xattrs(handle));
+        pair.add(&self.tree.acl(handle)[..]).add(&self.tree.xattrs(handle)[..]);
         if let Some(quota) = self.tree.quota(&self.store, handle) {
             // the largest number of names is no limit: images turn one into the other
             let namespace = quota.limits.namespace.filter(|names| *names != i64::MAX as u64);
             pair.add(&Quota { namespace, ..quota.limits }).add(&quota.usage.namespace).add(&quota.usage.space);
         }
         if let Some(construction) = self.tree.construction(handle) {
-            pair.add(&construction.client).add(&construction.machine);
+            pair.add(construction.client).add(construction.machine);
         }
         pair.finish()
     }

@@ -38,7 +38,7 @@ pub fn dump(state: &State) -> BTreeMap<String, String> {
             .iter()
             .map(|b| (state.logged_block(store.block(*b).block), store.block(*b).replication, store.block(*b).file))
             .collect();
-        let construction = tree.construction(handle).map(|c| (c.client.clone(), c.machine.clone()));
+        let construction = tree.construction(handle).map(|c| (c.client, c.machine));
         let kind = match inode.kind {
             InodeKind::Directory { child_count, storage_policy, .. } => format!("{child_count} {storage_policy}"),
             other => format!("{other:?}"),

@@ -52,7 +52,7 @@ fn look(world: &World) -> Vec<Found> {
             path: tree.path_of(store, handle),
             id: store.inode_id(handle),
             kind: store.kind(handle),
-            open: tree.construction(handle).map(|c| c.client.clone()),
+            open: tree.construction(handle).map(|c| c.client.into()),
             length: blocks.iter().map(|b| b.length).sum(),
             blocks,
         });

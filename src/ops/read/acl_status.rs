@@ -34,6 +34,6 @@ pub fn get_acl_status(view: &View<'_>, path: &[u8]) -> Result<AclStatus, Refusal
         owner: store.user_name(user).clone(),
         group: store.group_name(group).clone(),
         mode: store.mode(inode),
-        entries: view.state.tree.acl(inode).to_vec(),
+        entries: view.state.tree.acl(inode),
     })
 }

@@ -65,8 +65,8 @@ pub fn list_open_files(view: &View<'_>, after: InodeId, path: &[u8]) -> Result<O
         entries.push(OpenFile {
             id,
             path: full,
-            client: construction.client.clone(),
-            machine: construction.machine.clone(),
+            client: construction.client.into(),
+            machine: construction.machine.into(),
         });
     }
     Ok(OpenFiles { entries, has_more: false })

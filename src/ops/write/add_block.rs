@@ -115,9 +115,9 @@ impl AddBlock {
     fn choose(&self, view: &View<'_>, file: InodeHandle, path: &str) -> Result<Vec<Target>, Refusal> {
         let Some(shape) = view.state.tree.file_shape(&view.state.store, file) else { return Ok(Vec::new()) };
         let blocks = &view.state.blocks;
-        let machine = view.state.tree.construction(file).map(|c| c.machine.clone()).unwrap_or_default();
+        let machine = view.state.tree.construction(file).map_or("", |c| c.machine);
         let request = TargetRequest {
-            writer: blocks.node_at(&machine),
+            writer: blocks.node_at(machine),
             replicas: shape.stripe.map_or(shape.replication.into(), |s| s.units().into()),
             block_size: shape.block_size,
             storage_policy: shape.storage_policy,

@@ -146,7 +146,7 @@ impl Turn<'_> {
     ) -> Result<bool, Refusal> {
         let view = self.view();
         let tree = &view.state.tree;
-        let Some(owner) = tree.construction(file).cloned() else { return Ok(true) };
+        let Some(owner) = tree.construction(file) else { return Ok(true) };
         let text = |why: &str| taker.text(path, holder, machine, why);
         if !force && *owner.client == *holder && tree.leases.get(holder).is_some() {
             return Err(Refusal::AlreadyBeingCreated(text(&format!("{holder} is already the current lease holder."))));
@@ -154,7 +154,7 @@ impl Turn<'_> {
         if force {
             return self.release_lease(file, Some(holder));
         }
-        if tree.leases.soft_expired(&owner.client) {
+        if tree.leases.soft_expired(owner.client) {
             if self.release_lease(file, None)? {
                 return Ok(true);
             }
@@ -227,17 +227,17 @@ impl Turn<'_> {
 
     fn reassign_lease(&mut self, file: InodeHandle, new_holder: &str) {
         let view = self.view();
-        let Some(holder) = view.state.tree.construction(file).map(|c| c.client.clone()) else { return };
+        let Some(holder) = view.state.tree.construction(file).map(|c| c.client.to_owned()) else { return };
         let path = view.state.tree.path_of(&view.state.store, file);
         self.log(Record::ReassignLease {
-            holder: holder.to_string().into(),
+            holder: holder.into(),
             path: Cow::Owned(path),
             new_holder: new_holder.to_owned().into(),
         });
     }
 
     fn renew_lease_of(&mut self, file: InodeHandle) {
-        let holder = self.view().state.tree.construction(file).map(|c| c.client.clone());
+        let holder = self.view().state.tree.construction(file).map(|c| c.client.to_owned());
         if let Some(holder) = holder {
             self.soft().tree.leases.renew(&holder);
         }

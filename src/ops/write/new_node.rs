@@ -39,8 +39,13 @@ pub struct NewAttributes {
 impl View<'_> {
     /// Mode and ACL of a new child of `parent`.
     pub fn new_attributes(&self, parent: InodeHandle, modes: CreateModes, directory: bool) -> NewAttributes {
-        let defaults: Vec<AclEntry> =
-            self.state.tree.acl(parent).iter().filter(|e| e.scope == AclScope::Default).cloned().collect();
+        let defaults: Vec<AclEntry> = self
+            .state
+            .tree
+            .acl_entries(parent)
+            .filter(|e| e.scope == AclScope::Default)
+            .map(|e| e.to_entry())
+            .collect();
         if defaults.is_empty() {
             return NewAttributes { mode: modes.masked, acl: Vec::new() };
         }

@@ -186,7 +186,7 @@ impl GetAdditionalDatanode {
         let resolved = view.resolve_file(&self.path, self.file)?;
         let file = view.leased_file(&resolved, Some(&self.client), self.file)?;
         let blocks = &view.state.blocks;
-        let machine = view.state.tree.construction(file).map(|c| c.machine.clone()).unwrap_or_default();
+        let machine = view.state.tree.construction(file).map_or("", |c| c.machine);
         let existing: Vec<StorageNumber> =
             self.existing.iter().filter_map(|(n, s)| blocks.find_storage(n, s)).collect();
         let shape = view.state.tree.file_shape(&view.state.store, file);

@@ -172,7 +172,7 @@ impl Write for RemoveXattr {
         let resolved = view.resolve(&self.path, Walk::Write)?;
         check_change(&view, &resolved, &self.xattr)?;
         let inode = view.inode_of(&resolved)?;
-        let found = view.state.tree.xattr(inode, self.xattr.namespace, &self.xattr.name).cloned();
+        let found = view.state.tree.xattr(inode, self.xattr.namespace, &self.xattr.name).map(|x| x.to_xattr());
         let Some(found) = found else {
             return Err(Refusal::io("No matching attributes found for remove operation"));
         };
@@ -200,15 +200,12 @@ pub fn get_xattrs(view: &View<'_>, path: &[u8], wanted: &[Xattr]) -> Result<Vec<
     let resolved = view.resolve(path, Walk::Read)?;
     view.check_inode(&resolved, Action::READ)?;
     let inode = view.inode_of(&resolved)?;
-    let all = view.state.tree.xattrs(inode).iter().filter(|x| visible(view, x, raw));
-    if wanted.is_empty() {
-        return Ok(all.cloned().collect());
+    let mut all = view.state.tree.xattrs(inode);
+    all.retain(|x| visible(view, x, raw));
+    if wanted.is_empty() || all.is_empty() {
+        return Ok(all);
     }
-    let all: Vec<&Xattr> = all.collect();
-    if all.is_empty() {
-        return Ok(Vec::new());
-    }
-    let find = |w: &Xattr| all.iter().find(|x| x.namespace == w.namespace && x.name == w.name).map(|x| (*x).clone());
+    let find = |w: &Xattr| all.iter().find(|x| x.namespace == w.namespace && x.name == w.name).cloned();
     let found: Option<Vec<Xattr>> = wanted.iter().map(find).collect();
     found.ok_or_else(|| Refusal::XattrNotFound("At least one of the attributes provided was not found.".into()))
 }
@@ -223,5 +220,7 @@ pub fn list_xattrs(view: &View<'_>, path: &[u8]) -> Result<Vec<Xattr>, Refusal> 
     let resolved = view.resolve(path, Walk::Read)?;
     view.check_parent(&resolved, Action::EXECUTE)?;
     let inode = view.inode_of(&resolved)?;
-    Ok(view.state.tree.xattrs(inode).iter().filter(|x| visible(view, x, raw)).cloned().collect())
+    let mut all = view.state.tree.xattrs(inode);
+    all.retain(|x| visible(view, x, raw));
+    Ok(all)
 }

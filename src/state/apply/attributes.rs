@@ -41,13 +41,13 @@ impl State {
             Record::SetXattr { xattrs, rpc, .. } => {
                 // Quirk: attributes_set_last_come_first: images and listings keep that order
                 let mut all = xattrs.clone();
-                let stays = |old: &&Xattr| !xattrs.iter().any(|new| same_name(old, new));
-                all.extend(tree.xattrs(inode).iter().filter(stays).cloned());
+                let stays = |old: &Xattr| !xattrs.iter().any(|new| same_name(old, new));
+                all.extend(tree.xattrs(inode).into_iter().filter(stays));
                 self.set_xattrs(inode, all);
                 self.remember(cx, *rpc, RetryPayload::Done);
             }
             Record::RemoveXattr { xattrs, rpc, .. } => {
-                let mut all: Vec<Xattr> = tree.xattrs(inode).to_vec();
+                let mut all = tree.xattrs(inode);
                 all.retain(|old| !xattrs.iter().any(|gone| same_name(old, gone)));
                 self.set_xattrs(inode, all);
                 self.remember(cx, *rpc, RetryPayload::Done);
@@ -96,7 +96,7 @@ impl State {
             let policy = all.remove(at).value.first().copied().unwrap_or(0);
             self.tree.set_storage_policy(&mut self.store, inode, policy);
         }
-        self.tree.set_xattrs(&mut self.store, inode, all);
+        self.tree.set_xattrs(&mut self.store, inode, &all);
     }
 
     pub(super) fn apply_tables(&mut self, cx: &mut Context<'_>, record: &Record<'_>) -> Applied {

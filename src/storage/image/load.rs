@@ -242,7 +242,7 @@ impl<'a> Loader<'a> {
             build.set_acl(store, handle, &acl_entries(message, &self.strings)?);
         }
         if !xattrs.is_empty() {
-            build.set_xattrs(store, handle, xattrs);
+            build.set_xattrs(store, handle, &xattrs);
         }
         Ok(handle)
     }

@@ -258,11 +258,11 @@ impl Saver<'_> {
         fields: [u32; 2],
     ) -> Outcome {
         if inode.features.contains(Features::ACL) {
-            out.put_bytes_field(fields[0], &encode_acl(self.state.tree.acl(handle), &mut self.strings)?);
+            out.put_bytes_field(fields[0], &encode_acl(&self.state.tree.acl(handle), &mut self.strings)?);
         }
         let mut all = Vec::new();
         if inode.features.contains(Features::XATTRS) {
-            all.extend_from_slice(self.state.tree.xattrs(handle));
+            all = self.state.tree.xattrs(handle);
         }
         if directory_policy != UNSPECIFIED {
             all.push(storage_policy(directory_policy));
