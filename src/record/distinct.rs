@@ -42,6 +42,15 @@ impl<T: Copy + Eq + Hash + Default> Distinct<T> {
         }
         Some(u64::from(self.last.1))
     }
+    /// All values, in order of their codes.
+    pub(crate) fn values(&self) -> &[T] {
+        &self.values
+    }
+    /// The codes of these values, in this order. `None` if one is there twice, the first is not the default, or there are too many.
+    pub(crate) fn from_values(bits: u32, values: &[T]) -> Option<Distinct<T>> {
+        let mut distinct = Distinct::new(bits);
+        (0u64..).zip(values).all(|(code, value)| distinct.code(*value) == Some(code)).then_some(distinct)
+    }
     /// The value of a code.
     #[inline]
     pub(crate) fn value(&self, code: u64) -> T {

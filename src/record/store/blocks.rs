@@ -1,7 +1,8 @@
 //! The block half: indexes, facts of a block.
 
 use super::fuse::Place;
-use super::{BlockClass, Store, WideBlock};
+use super::wide::WideBlock;
+use super::{BlockClass, Store};
 use crate::handle::FUSED_BIT;
 use crate::layout::{BlockRecord, block_field as f, fits, pack_block_id, unpack_block_id};
 use crate::{BlockHandle, BlockInfo, InodeHandle};
@@ -147,7 +148,7 @@ impl Store {
     }
     fn decode_block(&self, slot: NonZeroU32, record: &BlockRecord) -> BlockInfo {
         let WideBlock { id, stamp, length, class } = if record.get(f::WIDE) == 1 {
-            self.wide_blocks[&slot.get()]
+            WideBlock::decode(self.wide_blocks.get(i64::from(slot.get())).expect("a wide block has its fields"))
         } else {
             WideBlock {
                 id: unpack_block_id(record.get(f::ID)),
@@ -178,7 +179,7 @@ impl Store {
         let (record, wide) = self.encode_block(info);
         let slot = self.blocks.add(record);
         if let Some(wide) = wide {
-            self.wide_blocks.insert(slot.get(), wide);
+            self.wide_blocks.set(i64::from(slot.get()), &wide.encode());
         }
         slot
     }
@@ -189,7 +190,7 @@ impl Store {
             self.lists.remove(list);
         }
         if record.get(f::WIDE) == 1 {
-            self.wide_blocks.remove(&slot.get());
+            self.wide_blocks.remove(i64::from(slot.get()));
         }
         self.blocks.remove(slot);
     }
@@ -256,10 +257,10 @@ impl Store {
         self.blocks.edit(slot, |r| *r = after);
         match wide {
             Some(wide) => {
-                self.wide_blocks.insert(slot.get(), wide);
+                self.wide_blocks.set(i64::from(slot.get()), &wide.encode());
             }
             None if before.get(f::WIDE) == 1 => {
-                self.wide_blocks.remove(&slot.get());
+                self.wide_blocks.remove(i64::from(slot.get()));
             }
             None => {}
         }

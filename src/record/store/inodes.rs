@@ -1,6 +1,7 @@
 //! Inodes: encode, decode, look up.
 
-use super::{FileClass, Store, WideInode};
+use super::wide::WideInode;
+use super::{FileClass, Store};
 use crate::layout::{InodeRecord, fits, form, inode_field as f};
 use crate::{Features, GroupId, Inode, InodeHandle, InodeKind, KindTag, ReferenceKind, UserId};
 use mem::bytes::BytesRef;
@@ -30,7 +31,7 @@ impl Store {
         self.inodes.get(h.0)
     }
     fn wide(&self, h: InodeHandle) -> WideInode {
-        self.wide_inodes[&h.raw()]
+        WideInode::decode(self.wide_inodes.get(i64::from(h.raw())).expect("a wide inode has its fields"))
     }
 
     /// All of a record but its name and a file's blocks; and what does not fit it.
@@ -131,7 +132,7 @@ impl Store {
         record.set(f::NAME, self.names.add(name).raw());
         let h = InodeHandle(self.inodes.add(record));
         if let Some(wide) = wide {
-            self.wide_inodes.insert(h.raw(), wide);
+            self.wide_inodes.set(i64::from(h.raw()), &wide.encode());
         }
         if inode.kind.tag() != KindTag::Reference {
             self.inode_ids.insert(inode.id.0, h.0);
@@ -166,10 +167,10 @@ impl Store {
         self.inodes.edit(h.0, |r| *r = after);
         match wide {
             Some(wide) => {
-                self.wide_inodes.insert(h.raw(), wide);
+                self.wide_inodes.set(i64::from(h.raw()), &wide.encode());
             }
             None if before.get(f::WIDE) == 1 => {
-                self.wide_inodes.remove(&h.raw());
+                self.wide_inodes.remove(i64::from(h.raw()));
             }
             None => {}
         }
@@ -283,7 +284,7 @@ impl Store {
         self.forget_inode_id(id.0, h);
         self.names.remove(BytesRef::from_raw(record.get(f::NAME)));
         if record.get(f::WIDE) == 1 {
-            self.wide_inodes.remove(&h.raw());
+            self.wide_inodes.remove(i64::from(h.raw()));
         }
         self.inodes.remove(h.0);
     }

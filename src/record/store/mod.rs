@@ -8,27 +8,33 @@
 mod blocks;
 mod fuse;
 mod inodes;
+mod persist;
 mod replicas;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
 mod twin;
+mod wide;
 
 use crate::distinct::Distinct;
 use crate::layout::{BlockRecord, InodeRecord};
-use crate::{GroupId, UserId};
+use crate::{GroupId, StorageNumber, UserId};
 use mem::arena::Arena;
 use mem::bytes::Bytes;
 use mem::index::ids::IdIndex;
 use mem::index::table::Table;
 use mem::intern::Interner;
 use mem::lists::Lists;
-use std::collections::HashMap;
+use mem::side::SideTable;
 use std::sync::Arc;
 use vocab::GenerationStamp;
 
+/// Bits of the code of an owner, and of a class.
+const OWNER_BITS: u32 = 24;
+const CLASS_BITS: u32 = 16;
+
 /// What many inodes share.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 struct FileClass {
     block_size: u64,
     replication: u16,
@@ -37,30 +43,11 @@ struct FileClass {
 }
 
 /// What many blocks share.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 struct BlockClass {
     replication: u16,
     storage_policy: u8,
     erasure_coding_policy: u8,
-}
-
-/// Fields of an inode of which some do not fit the record.
-#[derive(Clone, Copy)]
-struct WideInode {
-    id: i64,
-    mtime: i64,
-    atime: i64,
-    owner: (u32, u32),
-    class: FileClass,
-}
-
-/// Fields of a block of which some do not fit the record.
-#[derive(Clone, Copy)]
-struct WideBlock {
-    id: i64,
-    stamp: i64,
-    length: u64,
-    class: BlockClass,
 }
 
 /// All inodes and blocks of the file system. Handles that do not name a live record are broken invariants: calls with them panic.
@@ -78,10 +65,12 @@ pub struct Store {
     owners: Distinct<(u32, u32)>,
     file_classes: Distinct<FileClass>,
     block_classes: Distinct<BlockClass>,
-    wide_inodes: HashMap<u32, WideInode>,
-    wide_blocks: HashMap<u32, WideBlock>,
+    wide_inodes: SideTable,
+    wide_blocks: SideTable,
     legacy_limit: GenerationStamp,
     fused: u64,
+    /// Replicas on storages below are of an earlier incarnation of the server, and as good as none.
+    storage_floor: StorageNumber,
 }
 
 /// Bytes held, by part.
@@ -133,13 +122,14 @@ impl Store {
             legacy_ids: Table::new(),
             users,
             groups,
-            owners: Distinct::new(24),
-            file_classes: Distinct::new(16),
-            block_classes: Distinct::new(16),
-            wide_inodes: HashMap::new(),
-            wide_blocks: HashMap::new(),
+            owners: Distinct::new(OWNER_BITS),
+            file_classes: Distinct::new(CLASS_BITS),
+            block_classes: Distinct::new(CLASS_BITS),
+            wide_inodes: SideTable::new(),
+            wide_blocks: SideTable::new(),
             legacy_limit: GenerationStamp(0),
             fused: 0,
+            storage_floor: StorageNumber(0),
         }
     }
 
@@ -164,6 +154,8 @@ impl Store {
         self.block_ids.bump_epoch();
         self.striped_ids.bump_epoch();
         self.legacy_ids.bump_epoch();
+        self.wide_inodes.bump_epoch();
+        self.wide_blocks.bump_epoch();
         self.inodes.bump_epoch()
     }
 
@@ -181,8 +173,8 @@ impl Store {
             shared: self.owners.memory_bytes()
                 + self.file_classes.memory_bytes()
                 + self.block_classes.memory_bytes()
-                + self.wide_inodes.capacity() * (size_of::<WideInode>() + 8)
-                + self.wide_blocks.capacity() * (size_of::<WideBlock>() + 8),
+                + self.wide_inodes.memory_bytes()
+                + self.wide_blocks.memory_bytes(),
         }
     }
 

@@ -25,6 +25,19 @@ fn check(replica: &Replica) {
 impl Store {
     /// Replicas of a block, in the order they were added.
     pub fn replicas(&self, b: BlockHandle) -> Replicas {
+        let mut all = self.recorded(b);
+        all.retain(|r| r.storage >= self.storage_floor);
+        all
+    }
+    /// Where an earlier incarnation of the server knew replicas to be, by its storage numbers; none once replicas were reported.
+    pub fn hints(&self, b: BlockHandle) -> Replicas {
+        let mut all = self.recorded(b);
+        if all.iter().any(|r| r.storage >= self.storage_floor) {
+            all.clear();
+        }
+        all
+    }
+    fn recorded(&self, b: BlockHandle) -> Replicas {
         match self.place(b) {
             Place::Fused(h) => self.fused_replicas(&self.record(h)),
             Place::Separate(slot) => {
@@ -42,19 +55,7 @@ impl Store {
     }
     /// How many replicas are recorded.
     pub fn replica_count(&self, b: BlockHandle) -> usize {
-        match self.place(b) {
-            Place::Fused(h) => {
-                let record = self.record(h);
-                (0..3).take_while(|at| record.replica(*at) != 0).count()
-            }
-            Place::Separate(slot) => {
-                let record = self.blocks.get(slot);
-                match record.list().and_then(NonZeroU32::new) {
-                    Some(list) => self.lists.len(list),
-                    None => (0..3).take_while(|at| record.replica(*at) != 0).count(),
-                }
-            }
-        }
+        self.replicas(b).len()
     }
 
     /// Records a replica. `false` if one of the same storage and index is there already; its flags are set anew.
