@@ -38,7 +38,7 @@ impl Blocks {
             let began = (names.date)(TimeMs(now.wall.0 - now.monotonic.since(since) as i64));
             // the hours, minutes and seconds of the date
             let began = began.split(' ').nth(3).unwrap_or_default();
-            let block = block_text(&store.block(b).block);
+            let block = block_text(&store.block_core(b));
             let _ = writeln!(out, "{block} StartTime: {began} NumReconstructInProgress: {copies}");
         }
         self.account_of_deletions(&mut out);
@@ -62,7 +62,7 @@ impl Blocks {
         let _ = write!(
             out,
             "{}{missing} (replicas: live: {} decommissioning and decommissioned: {left} corrupt: {} in excess: {} maintenance mode: {}) ",
-            block_text(&store.block(b).block),
+            block_text(&store.block_core(b)),
             count.live,
             count.corrupt,
             count.excess,
@@ -115,7 +115,7 @@ impl Blocks {
             VolumeState::ReadOnlyShared => "READ_ONLY_SHARED",
             VolumeState::Failed => "FAILED",
         };
-        let block = store.block(b).block;
+        let block = store.block_core(b);
         let _ = writeln!(
             out,
             "Block={}\tSize={}\tNode={}\tStorageID={}\tStorageState={state}\tTotalReplicas={}\tReason={reason}",

@@ -10,7 +10,7 @@ impl Blocks {
     pub fn check(&self, store: &Store) -> Vec<String> {
         let mut findings = Vec::new();
         for b in store.blocks() {
-            let id = store.block(b).block.id;
+            let id = store.block_core(b).id;
             let mut nodes = Vec::new();
             for r in store.replicas(b) {
                 let Some(v) = self.registry.volume(r.storage) else {
@@ -49,7 +49,7 @@ impl Blocks {
                 .push(format!("nodes in service and their load: counted {:?}, are {sums:?}", self.registry.in_service));
         }
         if self.safe_mode.is_startup() {
-            let complete = |b: &record::BlockHandle| store.block(*b).state == vocab::BlockState::Complete;
+            let complete = |b: &record::BlockHandle| store.block_state(*b) == vocab::BlockState::Complete;
             let safe = store.blocks().filter(complete).filter(|b| self.is_safe(store, *b)).count() as u64;
             if self.safe_mode.blocks().0 != safe {
                 findings.push(format!("safe blocks: counted {}, are {safe}", self.safe_mode.blocks().0));

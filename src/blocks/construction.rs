@@ -68,6 +68,10 @@ impl Blocks {
     pub fn open_block_count(&self) -> u64 {
         self.open_blocks
     }
+    /// Blocks that are, or may be, not complete; those of open files that nobody has spoken of since the start are not among them.
+    pub fn open_block_ids(&self) -> impl Iterator<Item = BlockId> + '_ {
+        self.construction.keys().copied()
+    }
 
     /// Says where an open block is being written: after addBlock with its targets, after updatePipeline with the new pipeline. The
     /// block's record is up to date.
@@ -136,7 +140,7 @@ impl Blocks {
 
     /// Makes a committed block complete if enough replicas are there. Whether the block is complete now.
     pub fn complete_if_enough(&mut self, store: &mut Store, b: BlockHandle) -> bool {
-        match store.block(b).state {
+        match store.block_state(b) {
             BlockState::Complete => true,
             BlockState::Committed if self.has_minimum(store, b) => {
                 store.edit_block(b, |i| i.state = BlockState::Complete);

@@ -57,7 +57,7 @@ impl Blocks {
         truncated: Block,
     ) -> bool {
         let led = self.begin_recovery(store, b, recovery_id);
-        if let Some(c) = self.construction.get_mut(&store.block(b).block.id) {
+        if let Some(c) = self.construction.get_mut(&store.block_core(b).id) {
             c.truncate = Some(truncated);
         }
         led
@@ -116,7 +116,7 @@ impl Blocks {
         for s in on {
             self.add_stored(store, b, *s, None);
         }
-        let block = store.block(b).block;
+        let block = store.block_core(b);
         let reason = match (block.stamp != old.stamp, block.length != old.length) {
             (true, _) => CorruptReason::StampMismatch,
             (false, true) => CorruptReason::SizeMismatch,
@@ -131,7 +131,7 @@ impl Blocks {
 
     /// Makes a committed block complete whatever its replicas: its recovery has just ended, so nothing more will come by itself.
     pub fn force_complete(&mut self, store: &mut Store, b: BlockHandle) {
-        if store.block(b).state != BlockState::Complete {
+        if store.block_state(b) != BlockState::Complete {
             store.edit_block(b, |i| i.state = BlockState::Complete);
             self.block_completed(store, b);
         }

@@ -40,6 +40,10 @@ pub fn to_utf8(bytes: &[u8]) -> Option<Cow<'_, str>> {
 
 /// Appends Java's form of `text` without a count; bytes that are no UTF-8 are copied. Returns nothing; cuts at [`UNITS_MAX`].
 pub fn put(text: &[u8], out: &mut Vec<u8>) {
+    if text.len() <= UNITS_MAX && text.is_ascii() {
+        out.extend_from_slice(text);
+        return;
+    }
     let text = if text.len() <= UNITS_MAX { text } else { &text[..cut(text)] };
     let mut rest = text;
     while let Some(at) = rest.iter().position(|b| *b >= 0xf0) {

@@ -139,7 +139,7 @@ impl Tree {
         let count = store.block_count_of(file);
         let mut usage = Usage::default();
         for at in from..count {
-            let Some(block) = store.block_at(file, at).map(|b| store.block(b).block) else { break };
+            let Some(block) = store.block_at(file, at).map(|b| store.block_core(b)) else { break };
             add(&mut usage, &if at + 1 == count { shape.last(&block) } else { shape.full(&block) });
         }
         usage

@@ -117,6 +117,6 @@ impl Tree {
     /// Length of a file in bytes: the sum of its blocks, the last one of an open file included as far as it is known.
     pub fn file_length(&self, store: &Store, file: InodeHandle) -> u64 {
         let count = store.block_count_of(file);
-        (0..count).filter_map(|at| store.block_at(file, at)).map(|b| store.block(b).block.length).sum()
+        (0..count).filter_map(|at| store.block_at(file, at)).map(|b| store.block_core(b).length).sum()
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::BlockHandle;
 use smallvec::SmallVec;
-use vocab::{Block, BlockState, InodeId};
+use vocab::{Block, BlockState};
 
 /// Number of a storage (a volume of a DataNode) within this process: 24 bits, given out by `blocks`. 0 to 2^24 - 2.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
@@ -59,8 +59,6 @@ pub type Blocks = SmallVec<[BlockHandle; 4]>;
 pub struct BlockInfo {
     /// Id, length and stamp.
     pub block: Block,
-    /// The file it belongs to. Set by the calls that attach and detach blocks; a change made in `edit_block` is ignored.
-    pub file: Option<InodeId>,
     /// Replicas wanted; 1 for striped groups.
     pub replication: u16,
     /// State.

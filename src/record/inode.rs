@@ -18,6 +18,21 @@ pub struct GroupId(pub u32);
 #[repr(transparent)]
 pub struct Features(pub u16);
 
+/// What a file has beyond any inode, but for its blocks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FileFacts {
+    /// Preferred block size in bytes.
+    pub block_size: u64,
+    /// Replicas wanted.
+    pub replication: u16,
+    /// Storage policy set on the file itself, 0 for none.
+    pub storage_policy: u8,
+    /// Erasure coding policy, 0 for replication.
+    pub erasure_coding_policy: u8,
+    /// Features.
+    pub features: Features,
+}
+
 impl Features {
     /// Nothing.
     pub const NONE: Features = Features(0);

@@ -14,5 +14,5 @@ mod store;
 
 pub use block::{BlockInfo, Blocks, Replica, ReplicaFlags, Replicas, StorageNumber};
 pub use handle::{BlockHandle, InodeHandle};
-pub use inode::{Features, GroupId, Inode, InodeKind, KindTag, ReferenceKind, UserId};
+pub use inode::{Features, FileFacts, GroupId, Inode, InodeKind, KindTag, ReferenceKind, UserId};
 pub use store::{Memory, Store};

@@ -17,7 +17,7 @@ struct Release<'a> {
 impl BlockSink for Release<'_> {
     fn release(&mut self, store: &mut Store, file: InodeHandle) {
         for b in store.take_blocks(file) {
-            self.uncommitted.remove(&store.block(b).block.id);
+            self.uncommitted.remove(&store.block_core(b).id);
             self.blocks.block_removed(store, b);
             store.remove_block(b);
         }
@@ -56,7 +56,6 @@ impl State {
         let Some(shape) = self.tree.file_shape(&self.store, file) else { unreachable!("fit saw a file") };
         let info = BlockInfo {
             block,
-            file: None,
             replication: shape.replication,
             state,
             open: shape.open,
@@ -75,7 +74,7 @@ impl State {
     /// Takes the last block of a file out.
     pub(crate) fn drop_last_block(&mut self, file: InodeHandle) {
         if let Some(b) = self.store.remove_last_block(file) {
-            self.uncommitted.remove(&self.store.block(b).block.id);
+            self.uncommitted.remove(&self.store.block_core(b).id);
             self.blocks.block_removed(&mut self.store, b);
             self.store.remove_block(b);
         }
@@ -83,7 +82,7 @@ impl State {
 
     /// Gives an existing block the length and stamp of a record.
     pub(crate) fn update_block(&mut self, b: BlockHandle, block: Block) {
-        let was = self.store.block(b).block;
+        let was = self.store.block_core(b);
         self.uncommitted.remove(&was.id);
         if was != block {
             self.store.edit_block(b, |i| i.block = block);
@@ -93,7 +92,7 @@ impl State {
     /// Makes a block complete because a record says so. A live server has asked its DataNodes before it wrote the record (or lets the block be
     /// committed, where that is allowed), so there the state is left as it is.
     pub(crate) fn complete_block(&mut self, b: BlockHandle, mode: Mode) {
-        if mode != Mode::Live && self.store.block(b).state != BlockState::Complete {
+        if mode != Mode::Live && self.store.block_state(b) != BlockState::Complete {
             self.store.edit_block(b, |i| i.state = BlockState::Complete);
             self.blocks.block_completed(&mut self.store, b);
         }
@@ -101,7 +100,7 @@ impl State {
 
     /// Opens a complete last block for writing again.
     pub(crate) fn reopen_block(&mut self, b: BlockHandle) {
-        if self.store.block(b).state == BlockState::Complete {
+        if self.store.block_state(b) == BlockState::Complete {
             self.store.edit_block(b, |i| i.state = BlockState::UnderConstruction);
             self.blocks.block_reopened(&self.store, b);
         }
@@ -130,7 +129,7 @@ impl State {
     /// into that one.
     pub(crate) fn begin_truncate(&mut self, file: InodeHandle, block: Block, new_length: u64) {
         let Some(b) = self.store.last_block(file) else { return };
-        let old = self.store.block(b).block;
+        let old = self.store.block_core(b);
         let before = self.tree.file_length(&self.store, file) - old.length;
         if old.id == block.id {
             self.reopen_block(b);
@@ -164,7 +163,7 @@ impl State {
         if !self.blocks.check_commit(&self.store, b, &block)? {
             return Ok(false);
         }
-        let was = self.store.block(b).block;
+        let was = self.store.block_core(b);
         self.uncommitted.entry(was.id).or_insert(was);
         self.store.edit_block(b, |i| (i.block.length, i.block.stamp) = (block.length, block.stamp));
         self.blocks.block_committed(&mut self.store, b);

@@ -16,14 +16,27 @@ pub fn is_valid_name(path: &[u8]) -> bool {
     if trimmed == 0 {
         return true;
     }
-    let parts: Vec<&[u8]> = path[1..trimmed].split(|b| *b == b'/').collect();
-    let inodes = parts.len() > 2 && parts[0] == b".reserved" && parts[1] == b".inodes";
-    parts.iter().enumerate().all(|(i, part)| match *part {
-        b"" => false,
-        b"." => false,
-        b".." => inodes && i > 2,
-        other => !other.contains(&b':'),
-    })
+    let path = &path[..trimmed];
+    // one pass: what is wrong with a component shows in its first bytes, but for the colon
+    let mut start = 1;
+    for at in 1..=trimmed {
+        match path.get(at) {
+            Some(b':') => return false,
+            Some(b'/') | None => {}
+            Some(_) => continue,
+        }
+        match &path[start..at] {
+            b"" | b"." => return false,
+            b".." if !below_inode(&path[..start]) => return false,
+            _ => start = at + 1,
+        }
+    }
+    true
+}
+
+/// Whether what comes before a component is `/.reserved/.inodes/<id>/` or longer.
+fn below_inode(before: &[u8]) -> bool {
+    before.starts_with(b"/.reserved/.inodes/") && before.iter().filter(|b| **b == b'/').count() > 3
 }
 
 /// The last component, empty for `/`.
@@ -56,10 +69,35 @@ mod tests {
 
     #[test]
     fn valid_names() {
-        for ok in ["/", "//", "/a", "/a/", "/a//", "/a/b c", "/.reserved/.inodes/16386/..", "/a/...", "/\u{e9}"] {
+        for ok in [
+            "/",
+            "//",
+            "/a",
+            "/a/",
+            "/a//",
+            "/a/b c",
+            "/.reserved/.inodes/16386/..",
+            "/.reserved/.inodes/1/a/../b",
+            "/a/...",
+            "/\u{e9}",
+        ] {
             assert!(is_valid_name(ok.as_bytes()), "{ok}");
         }
-        for bad in ["", "a", "a/b", "/a//b", "//a", "/a/../b", "/a/./b", "/a:b", "/..", "/.reserved/../a"] {
+        for bad in [
+            "",
+            "a",
+            "a/b",
+            "/a//b",
+            "//a",
+            "/a/../b",
+            "/a/./b",
+            "/a:b",
+            "/..",
+            "/.reserved/../a",
+            "/.reserved/.inodes/..",
+            "/.reserved/.inodesx/1/..",
+            "/a/:",
+        ] {
             assert!(!is_valid_name(bad.as_bytes()), "{bad}");
         }
     }

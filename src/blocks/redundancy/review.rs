@@ -116,7 +116,7 @@ impl Blocks {
 
     /// Queues the deletion of corrupt replicas of a block with enough good ones.
     fn shed_corrupt(&mut self, store: &mut Store, b: BlockHandle) {
-        let block = store.block(b).block;
+        let block = store.block_core(b);
         for r in store.replicas(b) {
             if r.flags.contains(ReplicaFlags::CORRUPT) {
                 self.delete_corrupt(store, b, r.storage, &block);
@@ -186,7 +186,7 @@ impl Blocks {
             if let Some(b) = store.find_block(id)
                 && self.registry.node(node).is_some_and(|n| n.alive)
             {
-                let block = store.block(b).block;
+                let block = store.block_core(b);
                 self.invalidate(node, block);
             }
         }

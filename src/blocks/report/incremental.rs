@@ -84,7 +84,7 @@ impl Blocks {
         if !self.pending.targets(block.id).contains(&node) {
             return;
         }
-        let Some(b) = store.find_block(block.id).filter(|b| store.block(*b).block.stamp == block.stamp) else { return };
+        let Some(b) = store.find_block(block.id).filter(|b| store.block_core(*b).stamp == block.stamp) else { return };
         if self.pending.arrived(block.id, node) {
             self.counters.successful_re_replications += 1;
         }

@@ -27,7 +27,7 @@ impl Blocks {
         b: BlockHandle,
         change: impl FnOnce(&mut Blocks, &mut Store) -> T,
     ) -> T {
-        if !self.safe_mode.counts() || store.block(b).state != BlockState::Complete {
+        if !self.safe_mode.counts() || store.block_state(b) != BlockState::Complete {
             return change(self, store);
         }
         let before = self.is_safe(store, b);
@@ -61,7 +61,7 @@ impl Blocks {
         let put = self.put_replica(store, b, storage, index);
         if self.safe_mode.counts()
             && matches!(put, Put::Added | Put::Cleared)
-            && store.block(b).state == BlockState::Complete
+            && store.block_state(b) == BlockState::Complete
         {
             // one more is good than before
             let live = self.count(store, b).live;
@@ -78,7 +78,7 @@ impl Blocks {
 
     /// Records the replica; one on another volume of the same node moves.
     fn put_replica(&mut self, store: &mut Store, b: BlockHandle, storage: StorageNumber, index: u8) -> Put {
-        let id = store.block(b).block.id;
+        let id = store.block_core(b).id;
         let node = self.node_of(storage).expect("a volume's node");
         let old = self.replica_on(store, b, node);
         if let Some(old) = old {
@@ -121,7 +121,7 @@ impl Blocks {
 
     /// A replica is gone: deleted, lost with its node or volume, or missing from a report.
     pub(crate) fn remove_replica(&mut self, store: &mut Store, b: BlockHandle, storage: StorageNumber) -> bool {
-        let id = store.block(b).block.id;
+        let id = store.block_core(b).id;
         let removed = self.with_safe_count(store, b, |blocks, store| {
             if let Some(v) = blocks.registry.volume_mut(storage) {
                 v.blocks.remove(id.0);
@@ -189,7 +189,7 @@ impl Blocks {
         }
         let count = self.count(store, b);
         if count.live == 0 || count.stale > 0 && !self.settings.delete_corrupt_immediately {
-            self.postponed.add(store.block(b).block.id);
+            self.postponed.add(store.block_core(b).id);
             return false;
         }
         let Some(node) = self.node_of(storage) else { return false };
@@ -213,7 +213,7 @@ impl Blocks {
         let Some(node) = self.identify_as(on, on)? else {
             return Err(Refusal::io(format!(
                 "Cannot mark {} as corrupt because datanode {on} ({}) does not exist",
-                crate::construction::block_text(&store.block(b).block),
+                crate::construction::block_text(&store.block_core(b)),
                 on.uuid
             )));
         };
@@ -229,7 +229,7 @@ impl Blocks {
 
     /// Adds a replica to the account of those beyond the wanted number and queues its deletion.
     pub(crate) fn mark_excess(&mut self, store: &mut Store, b: BlockHandle, storage: StorageNumber) {
-        let block = store.block(b).block;
+        let block = store.block_core(b);
         let Some(node) = self.node_of(storage) else { return };
         let Some(replica) = store.replicas(b).into_iter().find(|r| r.storage == storage) else { return };
         self.flag(store, b, replica, EXCESS, true);

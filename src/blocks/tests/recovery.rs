@@ -26,10 +26,10 @@ fn a_written_block_becomes_complete() {
     );
     w.store.edit_block(b, |i| i.block = commit);
     w.blocks.block_committed(&mut w.store, b);
-    assert_eq!(w.store.block(b).state, BlockState::Committed);
+    assert_eq!(w.store.block_state(b), BlockState::Committed);
     assert_eq!(w.blocks.check_commit(&w.store, b, &commit), Ok(false));
     w.received(2, commit);
-    assert_eq!(w.store.block(b).state, BlockState::Complete);
+    assert_eq!(w.store.block_state(b), BlockState::Complete);
     let stats = w.blocks.stats(&w.store, w.now.monotonic);
     assert_eq!((stats.pending_copies, stats.low_redundancy), (1, 0), "the other two are on their way");
     w.received(1, commit);
@@ -54,7 +54,7 @@ fn replicas_that_missed_a_pipeline_recovery_are_forgotten() {
     w.blocks.begin_construction(&w.store, b, &pipeline);
     w.received(1, newer);
     w.blocks.block_committed(&mut w.store, b);
-    assert_eq!(w.store.block(b).state, BlockState::Complete);
+    assert_eq!(w.store.block_state(b), BlockState::Complete);
     w.report(3, &[block]);
     w.received(2, newer);
     assert_eq!(w.blocks.count(&w.store, b).live, 2);

@@ -102,7 +102,7 @@ fn a_committed_block_counts_once_it_is_complete() {
     w.report(1, &[block]);
     assert_eq!(w.blocks.safe_mode.blocks(), (0, 1));
     w.blocks.block_committed(&mut w.store, b);
-    assert_eq!(w.store.block(b).state, BlockState::Complete);
+    assert_eq!(w.store.block_state(b), BlockState::Complete);
     assert_eq!(w.blocks.safe_mode.blocks(), (1, 2));
     w.check();
 }

@@ -40,12 +40,12 @@ impl CommitBlockSynchronization {
         let view = turn.view();
         let store = &view.state.store;
         let last = store.last_block(file);
-        let complete = |b: BlockHandle| store.block(b).state == BlockState::Complete;
+        let complete = |b: BlockHandle| store.block_state(b) == BlockState::Complete;
         if (!view.state.is_open(file) || complete(stored)) && last.is_none_or(complete) {
             return Ok(());
         }
         let Some(last) = last else { return Ok(()) };
-        let id = store.block(last).block.id;
+        let id = store.block_core(last).id;
         let recovery = view.state.blocks.recovery_id(id).unwrap_or_default();
         if recovery != self.new_stamp {
             return Err(Refusal::io(format!(
@@ -110,7 +110,7 @@ impl CommitBlockSynchronization {
     /// Gives the last block its new stamp, length and places.
     fn take_over(&self, turn: &mut Turn<'_>, file: InodeHandle, last: BlockHandle) -> Result<(), Refusal> {
         let state = turn.soft();
-        let was = state.store.block(last).block;
+        let was = state.store.block_core(last);
         let recovered = Block { id: was.id, length: self.new_length, stamp: self.new_stamp };
         let mut on: Vec<StorageNumber> = Vec::new();
         for (node, storage) in &self.targets {

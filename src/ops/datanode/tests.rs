@@ -268,7 +268,7 @@ fn a_file_that_stays_open_keeps_its_new_block() {
     let block = w.recovering();
     w.commit(block, |r| r.close_file = false).expect("taken over");
     let b = w.state.store.find_block(block.id).expect("there");
-    assert_eq!(w.state.store.block(b).state, BlockState::UnderConstruction);
+    assert_eq!(w.state.store.block_state(b), BlockState::UnderConstruction);
     assert_eq!(w.state.blocks.expected(block.id).len(), 2);
     assert!(matches!(w.log.0.last(), Some(Record::UpdateBlocks { .. })));
     w.check();
@@ -299,7 +299,7 @@ fn bad_blocks_of_a_client() {
     let block = w.recovering();
     w.commit(block, |_| {}).expect("closed");
     let b = w.state.store.find_block(block.id).expect("there");
-    let now = w.state.store.block(b).block;
+    let now = w.state.store.block_core(b);
     let place = BadPlace { node: w.registration(1).id, storage: Some("DS-1".to_owned()), kind: None };
     let bad = [BadBlock { pool: "BP-1".into(), block: now, places: vec![place] }];
     w.turn(|t| report_bad_blocks(t, &bad)).expect("known");

@@ -159,7 +159,7 @@ impl Write for AddBlock {
         let resolved = view.resolve_file(&self.path, self.file)?;
         let (file, last) = self.analyse(view, &resolved)?;
         if let Last::Repeated(b) = last
-            && !view.state.blocks.expected(view.state.store.block(b).block.id).is_empty()
+            && !view.state.blocks.expected(view.state.store.block_core(b).id).is_empty()
         {
             return Ok(AddBlockPrepared::Repeated);
         }
@@ -193,7 +193,7 @@ impl Write for AddBlock {
             Last::Add => self.allocate(turn, file)?,
         };
         let state = turn.soft();
-        let id = state.store.block(b).block.id;
+        let id = state.store.block_core(b).id;
         if state.blocks.expected(id).is_empty() {
             state.blocks.begin_construction(&state.store, b, &targets);
         }
@@ -224,7 +224,7 @@ impl AddBlock {
         let stamp = turn.next_stamp();
         room?; // Hadoop's log has the id and the stamp of a block that there was no room for
         let state = turn.view().state;
-        let penultimate = state.store.last_block(file).map(|b| state.store.block(b).block);
+        let penultimate = state.store.last_block(file).map(|b| state.store.block_core(b));
         turn.log(Record::AddBlock {
             path: Cow::Owned(path),
             penultimate,
@@ -242,7 +242,7 @@ impl View<'_> {
         let state = self.state;
         let Some(shape) = state.tree.file_shape(&state.store, file) else { return Ok(()) };
         let mut delta = shape.fresh();
-        if let Some(last) = state.store.last_block(file).map(|b| state.store.block(b).block) {
+        if let Some(last) = state.store.last_block(file).map(|b| state.store.block_core(b)) {
             let after = previous.filter(|p| p.id == last.id).copied().unwrap_or(last);
             let change = namespace::quota::difference(&shape.full(&after), &shape.last(&last));
             namespace::quota::add(&mut delta, &change);

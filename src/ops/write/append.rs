@@ -65,7 +65,7 @@ impl Write for Append {
         let view = turn.view();
         let status = view.own_status(file).into_owned();
         let store = &view.state.store;
-        let last = store.last_block(file).filter(|b| self.new_block || store.block(*b).state != BlockState::Complete);
+        let last = store.last_block(file).filter(|b| self.new_block || store.block_state(*b) != BlockState::Complete);
         let last = last.map(|b| {
             let mut last = view.last_for_append(b, status.length);
             if self.new_block {
@@ -113,11 +113,11 @@ impl Append {
         let view = turn.view();
         let store = &view.state.store;
         if let Some(b) = store.last_block(file) {
-            if store.block(b).state == BlockState::Committed {
+            if store.block_state(b) == BlockState::Committed {
                 return Err(Refusal::Retriable(
                     format!(
                         "append: lastBlock={} of src={path} is COMMITTED but not yet COMPLETE.",
-                        blocks::block_text(&store.block(b).block)
+                        blocks::block_text(&store.block_core(b))
                     )
                     .into(),
                 ));
@@ -125,13 +125,13 @@ impl Append {
             let live = view.state.blocks.count(store, b).live;
             let enough =
                 live >= u32::from(view.settings.replication_min) || live as usize >= view.state.blocks.live_count();
-            if store.block(b).state == BlockState::Complete && !enough {
+            if store.block_state(b) == BlockState::Complete && !enough {
                 return Err(Refusal::io(format!(
                     "append: lastBlock={} of src={path} is not sufficiently replicated yet.",
-                    blocks::block_text(&store.block(b).block)
+                    blocks::block_text(&store.block_core(b))
                 )));
             }
-            view.verify_reopen_quota(file, &store.block(b).block)?;
+            view.verify_reopen_quota(file, &store.block_core(b))?;
         }
         Ok(file)
     }
@@ -144,7 +144,7 @@ impl View<'_> {
         let file = self.state.tree.find(store, id)?;
         let mut offset = 0;
         for b in store.blocks_of(file) {
-            let stored = store.block(b).block;
+            let stored = store.block_core(b);
             if stored.id == block.id {
                 let located = blocks::Located { block, ..self.state.blocks.locate(store, b) };
                 return Some(LocatedBlock { offset, located });

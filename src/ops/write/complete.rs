@@ -45,7 +45,7 @@ impl Write for Complete {
                 let closed =
                     resolved.last().filter(|f| store.kind(*f) == record::KindTag::File && !view.state.is_open(*f));
                 let Some(file) = closed else { return Err(Refusal::LeaseExpired(text)) };
-                let last = store.last_block(file).map(|b| store.block(b).block);
+                let last = store.last_block(file).map(|b| store.block_core(b));
                 return if same(self.last.as_ref(), last.as_ref()) {
                     Ok(true)
                 } else {
@@ -97,7 +97,7 @@ impl Write for AbandonBlock {
         })?;
         let resolved = view.resolve_file(&self.path, self.file)?;
         let file = view.leased_file(&resolved, Some(&self.client), self.file)?;
-        let last = view.state.store.last_block(file).map(|b| view.state.store.block(b).block.id);
+        let last = view.state.store.last_block(file).map(|b| view.state.store.block_core(b).id);
         if last == Some(self.block.id) {
             turn.drop_last_block(file);
         }

@@ -76,7 +76,7 @@ impl View<'_> {
         let store = &self.state.store;
         let count = store.block_count_of(file);
         let allowed = self.settings.committed_blocks_allowed;
-        let state = |at: usize| store.block_at(file, at).map(|b| store.block(b).state);
+        let state = |at: usize| store.block_at(file, at).map(|b| store.block_state(b));
         if !all {
             let Some(at) = count.checked_sub(allowed + 2) else { return true };
             return state(at) == Some(BlockState::Complete);
@@ -85,7 +85,7 @@ impl View<'_> {
             Some(BlockState::Complete) => true,
             Some(BlockState::Committed) if at + allowed >= count => {
                 let expected =
-                    store.block_at(file, at).map_or(0, |b| self.state.blocks.expected(store.block(b).block.id).len());
+                    store.block_at(file, at).map_or(0, |b| self.state.blocks.expected(store.block_core(b).id).len());
                 expected > usize::from(self.settings.replication_min)
             }
             _ => false,
@@ -126,7 +126,7 @@ impl View<'_> {
 
     /// The blocks of a file as records list them.
     pub fn block_list(&self, file: InodeHandle) -> Vec<Block> {
-        self.state.store.blocks_of(file).iter().map(|b| self.state.store.block(*b).block).collect()
+        self.state.store.blocks_of(file).iter().map(|b| self.state.store.block_core(*b)).collect()
     }
 }
 
@@ -160,7 +160,7 @@ impl Turn<'_> {
             }
             return Err(Refusal::RecoveryInProgress(text("lease recovery is in progress. Try again later.")));
         }
-        let last = view.state.store.last_block(file).map(|b| view.state.store.block(b).state);
+        let last = view.state.store.last_block(file).map(|b| view.state.store.block_state(b));
         let whose = format!("{} on {}", owner.client, owner.machine);
         if last == Some(BlockState::UnderRecovery) {
             return Err(Refusal::RecoveryInProgress(text(&format!("another recovery is in progress by {whose}"))));
@@ -176,7 +176,7 @@ impl Turn<'_> {
         let view = self.view();
         let store = &view.state.store;
         let path = view.path_text(&view.state.tree.path_of(store, file));
-        let states: Vec<BlockState> = store.blocks_of(file).iter().map(|b| store.block(*b).state).collect();
+        let states: Vec<BlockState> = store.blocks_of(file).iter().map(|b| store.block_state(*b)).collect();
         let Some(first) = states.iter().position(|s| *s != BlockState::Complete) else {
             self.close_file(file);
             return Ok(true);
@@ -201,7 +201,7 @@ impl Turn<'_> {
                 ));
             }
         }
-        let block = store.block(last).block;
+        let block = store.block_core(last);
         if view.state.blocks.expected(block.id).is_empty() && store.replica_count(last) == 0 && block.length == 0 {
             // Nothing was ever written there: the writer died before its first packet.
             self.drop_last_block(file);

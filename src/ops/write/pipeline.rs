@@ -19,7 +19,7 @@ impl View<'_> {
         let Some(b) = store.find_block(block.id).filter(|b| !store.block(*b).deleted) else {
             return Err(Refusal::io(format!("{named} does not exist.")));
         };
-        let state = store.block(b).state;
+        let state = store.block_state(b);
         if state != BlockState::UnderConstruction {
             return Err(Refusal::io(format!(
                 "Unexpected BlockUCState: {named} is {} but not UNDER_CONSTRUCTION",
@@ -30,7 +30,7 @@ impl View<'_> {
         let Some(file) = file else {
             return Err(Refusal::io(format!(
                 "The file {} belonged to does not exist or it is not under construction.",
-                block_text(&store.block(b).block)
+                block_text(&store.block_core(b))
             )));
         };
         match self.state.tree.construction(file) {
@@ -110,7 +110,7 @@ impl Write for UpdatePipeline {
         let view = turn.view();
         view.check_safe_mode(|| "Pipeline not updated".to_owned())?;
         let (file, b) = view.block_in_writing(&self.old, &self.client)?;
-        let last = view.state.store.block(b).block;
+        let last = view.state.store.block_core(b);
         let (old, new) = (view.pool_block_text(&self.old), view.pool_block_text(&self.new));
         if self.new.stamp <= last.stamp {
             let last = show(Some(&last));

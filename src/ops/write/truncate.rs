@@ -110,7 +110,7 @@ impl Truncate {
         let store = &view.state.store;
         let mut end = 0;
         for b in store.blocks_of(file) {
-            let block = store.block(b).block;
+            let block = store.block_core(b);
             end += block.length;
             if end == new_length {
                 return Ok(None);

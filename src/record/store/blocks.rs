@@ -29,6 +29,23 @@ fn key_without_legacy(id: BlockId) -> Key {
     if id.is_striped() { Key::Striped((id.0.wrapping_sub(i64::MIN) as u64 >> 4) as i64) } else { Key::Contiguous(id.0) }
 }
 
+fn state_of(record: &BlockRecord) -> BlockState {
+    match record.get(f::STATE) {
+        0 => BlockState::Complete,
+        1 => BlockState::UnderConstruction,
+        2 => BlockState::UnderRecovery,
+        _ => BlockState::Committed,
+    }
+}
+/// Id, length and stamp of a record that is not wide.
+fn core_of(record: &BlockRecord) -> Block {
+    Block {
+        id: BlockId(unpack_block_id(record.get(f::ID))),
+        length: record.get(f::LENGTH),
+        stamp: GenerationStamp(record.get(f::STAMP) as i64),
+    }
+}
+
 impl Store {
     /// A block belongs to the index of random ids by its stamp, else to one by the sign of its id.
     pub(super) fn key(&self, id: BlockId, stamp: GenerationStamp) -> Key {
@@ -118,7 +135,7 @@ impl Store {
         self.legacy_limit
     }
     fn key_of(&self, b: BlockHandle) -> Key {
-        let Block { id, stamp, .. } = self.block_alone(b).block;
+        let Block { id, stamp, .. } = self.block_core(b);
         self.key(id, stamp)
     }
 
@@ -159,14 +176,8 @@ impl Store {
         };
         BlockInfo {
             block: Block { id: BlockId(id), length, stamp: GenerationStamp(stamp) },
-            file: None,
             replication: class.replication,
-            state: match record.get(f::STATE) {
-                0 => BlockState::Complete,
-                1 => BlockState::UnderConstruction,
-                2 => BlockState::UnderRecovery,
-                _ => BlockState::Committed,
-            },
+            state: state_of(record),
             open: record.get(f::OPEN) == 1,
             deleted: record.get(f::DELETED) == 1,
             storage_policy: class.storage_policy,
@@ -195,7 +206,7 @@ impl Store {
         self.blocks.remove(slot);
     }
 
-    /// Adds a block that belongs to no file (yet). `info.file` is ignored.
+    /// Adds a block that belongs to no file (yet).
     pub fn add_block(&mut self, info: &BlockInfo) -> BlockHandle {
         let b = BlockHandle(self.add_block_record(info));
         let key = self.key(info.block.id, info.block.stamp);
@@ -212,36 +223,61 @@ impl Store {
 
     /// The block, copied out.
     pub fn block(&self, b: BlockHandle) -> BlockInfo {
-        BlockInfo { file: self.block_file(b).map(|h| self.inode_id(h)), ..self.block_alone(b) }
-    }
-    /// The block without its file, which costs a look at another record: `file` is `None`. Enough for reports.
-    pub fn block_alone(&self, b: BlockHandle) -> BlockInfo {
         match self.place(b) {
-            Place::Fused(h) => self.fused_info(&self.record(h)),
+            Place::Fused(record, _) => self.fused_info(&record),
             Place::Separate(slot) => self.decode_block(slot, &self.blocks.get(slot)),
+        }
+    }
+    /// Its id, length and stamp.
+    pub fn block_core(&self, b: BlockHandle) -> Block {
+        match self.place(b) {
+            Place::Fused(record, _) => super::fuse::fused_core(&record),
+            Place::Separate(slot) => {
+                let record = self.blocks.get(slot);
+                if record.get(f::WIDE) == 1 {
+                    return self.decode_block(slot, &record).block;
+                }
+                core_of(&record)
+            }
+        }
+    }
+    /// Its state.
+    pub fn block_state(&self, b: BlockHandle) -> BlockState {
+        match self.place(b) {
+            Place::Fused(..) => BlockState::Complete,
+            Place::Separate(slot) => state_of(&self.blocks.get(slot)),
         }
     }
     /// The file that a block belongs to.
     pub fn block_file(&self, b: BlockHandle) -> Option<InodeHandle> {
         match self.place(b) {
-            Place::Fused(h) => Some(h),
+            Place::Fused(_, h) => Some(h),
             Place::Separate(slot) => InodeHandle::from_raw(self.blocks.get(slot).get(f::FILE) as u32),
         }
     }
 
-    /// Changes a block; its index follows a change of id or stamp. `file` cannot be changed here.
+    /// Changes a block; its index follows a change of id or stamp.
     pub fn edit_block(&mut self, b: BlockHandle, edit: impl FnOnce(&mut BlockInfo)) {
-        let mut info = self.block(b);
+        let place = self.place(b);
+        let mut info = match &place {
+            Place::Fused(record, _) => self.fused_info(record),
+            Place::Separate(slot) => self.decode_block(*slot, &self.blocks.get(*slot)),
+        };
         let before = info.block;
         edit(&mut info);
-        let now = match self.place(b) {
-            Place::Fused(h) if self.write_fused(h, &info) => BlockHandle::from_raw(h.raw() | FUSED_BIT).expect("not 0"),
+        let now = match place {
+            Place::Fused(_, h) if self.write_fused(h, &info) => {
+                BlockHandle::from_raw(h.raw() | FUSED_BIT).expect("not 0")
+            }
             _ => {
                 let slot = self.separate(b);
                 self.write_separate(slot, &info);
                 BlockHandle(slot)
             }
         };
+        if (before.id, before.stamp) == (info.block.id, info.block.stamp) {
+            return;
+        }
         let (old, new) = (self.key(before.id, before.stamp), self.key(info.block.id, info.block.stamp));
         if old != new {
             self.index_clear(old, now);

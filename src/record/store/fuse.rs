@@ -23,8 +23,8 @@ pub(super) const NEVER_FUSED: Features = Features::CONSTRUCTION.with(Features::S
 /// Where a block is.
 #[derive(Clone, Copy)]
 pub(super) enum Place {
-    /// In this file's record.
-    Fused(InodeHandle),
+    /// In this record, of this file.
+    Fused(InodeRecord, InodeHandle),
     /// In a record of its own.
     Separate(NonZeroU32),
 }
@@ -46,7 +46,7 @@ impl Store {
             Some(h) if b.raw() & FUSED_BIT != 0 => {
                 let record = self.record(h);
                 if self.is_fused(&record) {
-                    return Place::Fused(h);
+                    return Place::Fused(record, h);
                 }
                 let first = self.raw_blocks(&record).first().copied().expect("a fused handle outlived its block");
                 Place::Separate(handle(first).0)
@@ -122,7 +122,7 @@ impl Store {
         self.block_count_of(h).checked_sub(1).and_then(|at| self.block_at(h, at))
     }
 
-    /// Appends a block to a file and enters it into its index. `info.file` is set to the file, whatever it says.
+    /// Appends a block to a file and enters it into its index.
     ///
     /// The first block of a file that may be fused is so from the start, which is what loading an image lives by.
     pub fn push_block(&mut self, h: InodeHandle, info: &BlockInfo) -> BlockHandle {
@@ -218,7 +218,7 @@ impl Store {
     pub(super) fn separate(&mut self, b: BlockHandle) -> NonZeroU32 {
         match self.place(b) {
             Place::Separate(slot) => slot,
-            Place::Fused(h) => self.unfuse(h).expect("a fused block"),
+            Place::Fused(_, h) => self.unfuse(h).expect("a fused block"),
         }
     }
 
@@ -257,7 +257,7 @@ impl Store {
         }
         let b = handle(record.inline_block(0));
         let replicas = self.replicas(b);
-        let info = self.block_alone(b);
+        let info = self.block(b);
         if self.block_file(b) != Some(h) || !replicas_fuse(&replicas) || !self.write_fused(h, &info) {
             return;
         }
@@ -293,15 +293,11 @@ impl Store {
         });
         true
     }
-    /// The fused block of a record, its file left open.
+    /// The fused block of a record.
     pub(super) fn fused_info(&self, record: &InodeRecord) -> BlockInfo {
         let class = self.block_classes.value(record.get(f::BLOCK_CLASS));
         BlockInfo {
-            block: vocab::Block {
-                id: vocab::BlockId(record.get(f::BLOCK_ID) as i64),
-                length: record.get(f::LENGTH),
-                stamp: vocab::GenerationStamp(record.get(f::STAMP) as i64),
-            },
+            block: fused_core(record),
             replication: class.replication,
             storage_policy: class.storage_policy,
             erasure_coding_policy: class.erasure_coding_policy,
@@ -309,16 +305,14 @@ impl Store {
         }
     }
     pub(super) fn fused_replicas(&self, record: &InodeRecord) -> Replicas {
-        let flags = record.get(f::REPLICA_FLAGS);
-        (0..3)
-            .map(|at| (record.replica(at), (flags >> (at * 4)) as u8 & 15))
-            .take_while(|(number, _)| *number != 0)
-            .map(|(number, flags)| Replica {
-                storage: crate::StorageNumber(number - 1),
-                index: 0,
-                flags: ReplicaFlags(flags),
-            })
-            .collect()
+        let mut flags = record.get(f::REPLICA_FLAGS);
+        let mut all = Replicas::new();
+        for number in (0..3).map(|at| record.replica(at)).take_while(|number| *number != 0) {
+            let storage = crate::StorageNumber(number - 1);
+            all.push(Replica { storage, index: 0, flags: ReplicaFlags(flags as u8 & 15) });
+            flags >>= 4;
+        }
+        all
     }
     pub(super) fn write_fused_replicas(&mut self, h: InodeHandle, replicas: &[Replica]) {
         self.inodes.edit(h.0, |r| {
@@ -330,6 +324,15 @@ impl Store {
             }
             r.set(f::REPLICA_FLAGS, flags);
         });
+    }
+}
+
+/// Id, length and stamp of the fused block of a record.
+pub(super) fn fused_core(record: &InodeRecord) -> vocab::Block {
+    vocab::Block {
+        id: vocab::BlockId(record.get(f::BLOCK_ID) as i64),
+        length: record.get(f::LENGTH),
+        stamp: vocab::GenerationStamp(record.get(f::STAMP) as i64),
     }
 }
 

@@ -3,7 +3,7 @@
 use super::wide::WideInode;
 use super::{FileClass, Store};
 use crate::layout::{InodeRecord, fits, form, inode_field as f};
-use crate::{Features, GroupId, Inode, InodeHandle, InodeKind, KindTag, ReferenceKind, UserId};
+use crate::{Features, FileFacts, GroupId, Inode, InodeHandle, InodeKind, KindTag, ReferenceKind, UserId};
 use mem::bytes::BytesRef;
 use vocab::{InodeId, Mode, SnapshotId, TimeMs};
 
@@ -216,6 +216,52 @@ impl Store {
         let (user, group) =
             if record.get(f::WIDE) == 1 { self.wide(h).owner } else { self.owners.value(record.get(f::OWNER)) };
         (UserId(user), GroupId(group))
+    }
+    /// Features and parent: what a walk upwards looks at.
+    pub fn features_and_parent(&self, h: InodeHandle) -> (Features, Option<InodeHandle>) {
+        let record = self.record(h);
+        (Features(record.get(f::FEATURES) as u16), InodeHandle::from_raw(record.get(f::PARENT) as u32))
+    }
+    fn class(&self, h: InodeHandle, record: &InodeRecord) -> FileClass {
+        if record.get(f::WIDE) == 1 { self.wide(h).class } else { self.file_classes.value(record.get(f::CLASS)) }
+    }
+    /// The storage policy set on a file or directory itself; 0 for none and for anything else.
+    pub fn own_storage_policy(&self, h: InodeHandle) -> u8 {
+        self.class(h, &self.record(h)).storage_policy
+    }
+    /// The erasure coding policy of a file; 0 for replication and for anything else.
+    pub fn own_erasure_coding_policy(&self, h: InodeHandle) -> u8 {
+        self.class(h, &self.record(h)).erasure_coding_policy
+    }
+    /// A file's attributes and features; `None` for anything else.
+    pub fn file(&self, h: InodeHandle) -> Option<FileFacts> {
+        let record = self.record(h);
+        if record.get(f::KIND) != KindTag::File as u64 {
+            return None;
+        }
+        let FileClass { block_size, replication, storage_policy, erasure_coding_policy } = self.class(h, &record);
+        let features = Features(record.get(f::FEATURES) as u16);
+        Some(FileFacts { block_size, replication, storage_policy, erasure_coding_policy, features })
+    }
+    /// Its times: of modification and of access.
+    pub fn times(&self, h: InodeHandle) -> (TimeMs, TimeMs) {
+        let record = self.record(h);
+        if record.get(f::WIDE) == 1 {
+            let wide = self.wide(h);
+            return (TimeMs(wide.mtime), TimeMs(wide.atime));
+        }
+        (TimeMs(record.get(f::MTIME) as i64), TimeMs(record.get(f::ATIME) as i64))
+    }
+    /// Raises its modification time; an earlier one changes nothing.
+    pub fn raise_mtime(&mut self, h: InodeHandle, time: TimeMs) {
+        let (mtime, atime) = self.times(h);
+        if mtime < time {
+            self.set_times(h, time, atime);
+        }
+    }
+    /// Sets its permission bits.
+    pub fn set_mode(&mut self, h: InodeHandle, mode: Mode) {
+        self.inodes.edit(h.0, |r| r.set(f::MODE, u64::from(mode.bits())));
     }
     /// Its features.
     pub fn features(&self, h: InodeHandle) -> Features {

@@ -39,16 +39,18 @@ impl Store {
     }
     fn recorded(&self, b: BlockHandle) -> Replicas {
         match self.place(b) {
-            Place::Fused(h) => self.fused_replicas(&self.record(h)),
+            Place::Fused(record, _) => self.fused_replicas(&record),
             Place::Separate(slot) => {
                 let record = self.blocks.get(slot);
                 match record.list().and_then(NonZeroU32::new) {
                     Some(list) => self.lists.with(list, |items| items.iter().map(|w| unpack(*w)).collect()),
-                    None => (0..3)
-                        .map(|at| record.replica(at))
-                        .take_while(|number| *number != 0)
-                        .map(|number| Replica { storage: StorageNumber(number - 1), ..Replica::default() })
-                        .collect(),
+                    None => {
+                        let mut all = Replicas::new();
+                        for number in (0..3).map(|at| record.replica(at)).take_while(|number| *number != 0) {
+                            all.push(Replica { storage: StorageNumber(number - 1), ..Replica::default() });
+                        }
+                        all
+                    }
                 }
             }
         }
@@ -98,7 +100,7 @@ impl Store {
 
     fn write_replicas(&mut self, b: BlockHandle, replicas: &[Replica]) {
         match self.place(b) {
-            Place::Fused(h) if replicas_fuse(replicas) => self.write_fused_replicas(h, replicas),
+            Place::Fused(_, h) if replicas_fuse(replicas) => self.write_fused_replicas(h, replicas),
             _ => {
                 let slot = self.separate(b);
                 self.write_separate_replicas(slot, replicas);

@@ -82,7 +82,6 @@ impl Random {
                 length: self.number(128 << 20) as u64,
                 stamp: GenerationStamp(self.number(1 << 13)),
             },
-            file: None,
             replication: self.pick(&[3, 3, 3, 1, u16::MAX]),
             state: if calm {
                 BlockState::Complete
@@ -147,8 +146,8 @@ impl Pair {
 
     fn check_block(&self, b: BlockHandle, t: u32) {
         let twin = &self.twin.blocks[&t];
-        let file = twin.file.map(|h| self.twin.inodes[&h].inode.id);
-        assert_eq!(self.store.block(b), BlockInfo { file, ..twin.info });
+        assert_eq!(self.store.block(b), twin.info);
+        assert_eq!((self.store.block_core(b), self.store.block_state(b)), (twin.info.block, twin.info.state));
         assert_eq!(self.store.block_file(b), twin.file);
         assert_eq!(&self.store.replicas(b)[..], &twin.replicas[..]);
         assert_eq!(self.store.replica_count(b), twin.replicas.len());
@@ -160,6 +159,9 @@ impl Pair {
         let (i, s) = (&twin.inode, &self.store);
         assert_eq!((s.inode_id(h), s.parent(h), s.owner(h)), (i.id, i.parent, (i.user, i.group)));
         assert_eq!((s.kind(h), s.mode(h), s.features(h)), (i.kind.tag(), i.mode, i.features));
+        assert_eq!(s.features_and_parent(h), (i.features, i.parent));
+        assert_eq!(s.times(h), (i.mtime, i.atime));
+        self.check_file(h, i);
         let blocks = self.store.blocks_of(h);
         assert_eq!(blocks.len(), twin.blocks.len());
         assert_eq!(self.store.block_count_of(h), twin.blocks.len());
@@ -169,6 +171,19 @@ impl Pair {
             self.check_block(*b, *t);
         }
         assert_eq!(self.store.block_at(h, blocks.len()), None);
+    }
+    fn check_file(&self, h: InodeHandle, inode: &Inode) {
+        let s = &self.store;
+        let own = (s.own_storage_policy(h), s.own_erasure_coding_policy(h));
+        match inode.kind {
+            InodeKind::File { replication, block_size, storage_policy, erasure_coding_policy } => {
+                let features = inode.features;
+                let facts = FileFacts { block_size, replication, storage_policy, erasure_coding_policy, features };
+                assert_eq!((s.file(h), own), (Some(facts), (storage_policy, erasure_coding_policy)));
+            }
+            InodeKind::Directory { storage_policy, .. } => assert_eq!((s.file(h), own), (None, (storage_policy, 0))),
+            _ => assert_eq!((s.file(h), own), (None, (0, 0))),
+        }
     }
     fn check_all(&self) {
         assert_eq!(self.store.inode_count(), self.twin.inodes.len() as u64);
@@ -459,7 +474,7 @@ fn a_fused_handle_survives_unfusing() {
     store.edit_block(fused, |b| (b.state, b.open) = (BlockState::Complete, false));
     store.settle(h);
     assert_eq!((store.fused, store.find_block(BlockId(1))), (1, Some(fused)));
-    assert_eq!(store.block(fused).file, Some(InodeId(7)));
+    assert_eq!(store.block_file(fused), Some(h));
 }
 
 #[test]

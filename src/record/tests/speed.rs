@@ -33,7 +33,7 @@ fn report_in_batches(store: &mut Store, files: i64, order: impl Fn(i64) -> i64) 
             store.find_blocks(&ids, &mut found);
             for (id, b) in ids.drain(..).zip(&found) {
                 let b = b.unwrap();
-                assert_eq!(store.block_alone(b).block.id, id);
+                assert_eq!(store.block_core(b).id, id);
                 sum += u64::from(store.add_replica(b, Replica { storage: StorageNumber(1), ..Replica::default() }));
             }
         }
@@ -78,7 +78,7 @@ fn fill_and_read() {
     assert_eq!(sum, 0);
     for n in 0..files {
         let b = store.find_block(BlockId((1 << 30) + order(n))).unwrap();
-        assert_eq!(store.block_alone(b).block.id, BlockId((1 << 30) + order(n)));
+        assert_eq!(store.block_core(b).id, BlockId((1 << 30) + order(n)));
         sum += u64::from(store.add_replica(b, Replica { storage: StorageNumber(1), ..Replica::default() }));
     }
     lap("report it again, one by one", sum);

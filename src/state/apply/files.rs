@@ -158,7 +158,7 @@ impl State {
         self.mark_open(file, true);
         let block_size = self.tree.file_shape(&self.store, file).map(|s| s.block_size);
         let (b, block) = b
-            .map(|b| (b, self.store.block(b).block))
+            .map(|b| (b, self.store.block_core(b)))
             .filter(|(_, block)| !new_block && Some(block.length) != block_size)?;
         self.reopen_block(b);
         Some(block)
@@ -188,7 +188,7 @@ impl State {
     /// Takes out the blocks that lie beyond a length altogether, empty ones at the end too (Hadoop's `collectBlocksBeyondMax`).
     fn cut_blocks(&mut self, file: InodeHandle, new_length: u64) {
         while let Some(b) = self.store.last_block(file) {
-            let length = self.store.block(b).block.length;
+            let length = self.store.block_core(b).length;
             if self.tree.file_length(&self.store, file) - length < new_length {
                 break;
             }

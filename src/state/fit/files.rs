@@ -55,7 +55,7 @@ impl State {
         let old = self.store.block_count_of(file);
         let same_count = old == new.len();
         for (i, block) in new.iter().enumerate().take(old) {
-            let Some(was) = self.store.block_at(file, i).map(|b| self.store.block(b).block) else { break };
+            let Some(was) = self.store.block_at(file, i).map(|b| self.store.block_core(b)) else { break };
             let may_restamp = same_count && i + 1 == new.len();
             if was.id != block.id || (was.stamp != block.stamp && !may_restamp) {
                 let show = |b: &Block| format!("blk_{}_{}", b.id, b.stamp);
@@ -101,7 +101,7 @@ impl State {
 
     pub(super) fn plan_add_block(&self, path: &[u8], penultimate: Option<&Block>, last: &Block) -> Planned {
         let file = self.file(path)?;
-        let old = self.store.last_block(file).map(|b| self.store.block(b).block);
+        let old = self.store.last_block(file).map(|b| self.store.block_core(b));
         match (old, penultimate) {
             (None, None) => {}
             (Some(old), Some(block)) if old.id == block.id && old.stamp == block.stamp => {}
@@ -134,9 +134,9 @@ impl State {
         let mut end = 0u64;
         let mut cut = None;
         for b in self.store.blocks_of(file) {
-            let length = self.store.block(b).block.length;
+            let length = self.store.block_core(b).length;
             if end < new_length && new_length < end + length {
-                cut = Some(self.store.block(b).block);
+                cut = Some(self.store.block_core(b));
             }
             end += length;
         }

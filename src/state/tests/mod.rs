@@ -100,7 +100,7 @@ impl World {
     }
     pub fn blocks(&self, path: &str) -> Vec<Block> {
         let file = self.find(path).expect("a file");
-        self.state.store.blocks_of(file).iter().map(|b| self.state.store.block(*b).block).collect()
+        self.state.store.blocks_of(file).iter().map(|b| self.state.store.block_core(*b)).collect()
     }
     pub fn is_open(&self, path: &str) -> bool {
         self.state.is_open(self.find(path).expect("a file"))

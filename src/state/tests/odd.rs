@@ -64,7 +64,7 @@ fn add_block_completes_the_penultimate_block() {
     w.apply(&add_block("/f", Some(block(1, 1, 64)), block(2, 2, 0)));
     assert_eq!(w.blocks("/f"), [block(1, 1, 64), block(2, 2, 0)]);
     let file = w.find("/f").unwrap();
-    let state = |at| w.state.store.block(w.state.store.block_at(file, at).unwrap()).state;
+    let state = |at| w.state.store.block_state(w.state.store.block_at(file, at).unwrap());
     assert_eq!((state(0), state(1)), (BlockState::Complete, BlockState::UnderConstruction));
 }
 
