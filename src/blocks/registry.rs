@@ -75,7 +75,10 @@ pub struct Resolved {
 #[derive(Debug, Default)]
 pub struct Registry {
     nodes: Vec<Option<Box<Node>>>,
+    /// By number less `floor`.
     volumes: Vec<Option<Box<Volume>>>,
+    /// Smaller storage numbers are those of an earlier incarnation of the server.
+    floor: u32,
     free: Vec<StorageNumber>,
     by_uuid: HashMap<Arc<str>, NodeNumber>,
     by_address: HashMap<(Arc<str>, u16), NodeNumber>,
@@ -99,11 +102,15 @@ impl Registry {
     }
     /// A volume by number.
     pub fn volume(&self, s: StorageNumber) -> Option<&Volume> {
-        self.volumes.get(s.0 as usize)?.as_deref()
+        self.volumes.get(s.0.checked_sub(self.floor)? as usize)?.as_deref()
     }
     /// The same, to change.
     pub fn volume_mut(&mut self, s: StorageNumber) -> Option<&mut Volume> {
-        self.volumes.get_mut(s.0 as usize)?.as_deref_mut()
+        self.volumes.get_mut(s.0.checked_sub(self.floor)? as usize)?.as_deref_mut()
+    }
+    /// No number from this one on was ever given out.
+    fn ceiling(&self) -> StorageNumber {
+        StorageNumber(self.floor + self.volumes.len() as u32)
     }
     /// The node of a uuid.
     pub fn by_uuid(&self, uuid: &str) -> Option<NodeNumber> {
@@ -214,13 +221,13 @@ impl Registry {
         }
         let number = match self.free.pop() {
             Some(s) => s,
-            None if self.volumes.len() as u32 > StorageNumber::MAX.0 => return None,
+            None if self.ceiling() > StorageNumber::MAX => return None,
             None => {
                 self.volumes.push(None);
-                StorageNumber((self.volumes.len() - 1) as u32)
+                StorageNumber(self.ceiling().0 - 1)
             }
         };
-        self.volumes[number.0 as usize] = Some(Box::new(Volume {
+        self.volumes[(number.0 - self.floor) as usize] = Some(Box::new(Volume {
             number,
             node,
             id: id.id.clone(),
@@ -245,7 +252,7 @@ impl Registry {
 
     /// Removes a volume without blocks and frees its number.
     pub(crate) fn remove_volume(&mut self, s: StorageNumber) {
-        let Some(volume) = self.volumes[s.0 as usize].take() else { return };
+        let Some(volume) = s.0.checked_sub(self.floor).and_then(|at| self.volumes.get_mut(at as usize)?.take()) else { return };
         assert!(volume.blocks.is_empty(), "a volume is removed only when it holds no blocks");
         if let Some(node) = self.node_mut(volume.node) {
             node.volumes.retain(|v| *v != s);
@@ -263,6 +270,16 @@ impl Registry {
 }
 
 impl Blocks {
+    /// No storage number from this one on was ever given out, by this process or by those whose state it goes on from.
+    pub fn storage_ceiling(&self) -> StorageNumber {
+        self.registry.ceiling()
+    }
+    /// Gives out storage numbers from this one on: smaller ones in replica entries are from earlier processes. Before any DataNode registers.
+    pub fn set_storage_floor(&mut self, floor: StorageNumber) {
+        debug_assert!(self.registry.volumes.is_empty(), "storage numbers are out");
+        self.registry.floor = floor.0;
+    }
+
     /// Checks that a call comes from a DataNode of this file system (`NameNodeRpcServer.verifyRequest`).
     ///
     /// # Errors

@@ -13,6 +13,7 @@ pub mod codec;
 pub mod construction;
 pub mod erasure_coding;
 pub mod lease;
+mod persist;
 pub mod quota;
 pub mod reclaim;
 pub mod rename;

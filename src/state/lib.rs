@@ -1,6 +1,6 @@
 //! Purpose: the whole file system as one value: namespace and blocks joined, and the one transition that changes them (`fit`, `apply`).
 //! Called by: ops (live calls), storage (image, replay), engine.
-//! Calls: record, namespace, blocks, edit, vocab.
+//! Calls: record, namespace, blocks, edit, vocab; mem (page sets, to write them down).
 //! Never: locks, logs, reads a clock, a file or a setting; invents an id, a stamp or a time.
 //! Invariants: live state == state replayed from its records == state saved and reloaded, as `digest` sees it; `apply` cannot fail after `fit`.
 
@@ -9,6 +9,7 @@ pub mod digest;
 pub mod effects;
 pub mod fit;
 mod joint;
+mod persist;
 pub mod preserved;
 pub mod retry;
 pub mod sequences;
@@ -94,7 +95,7 @@ impl State {
         let open = files
             .filter_map(|id| self.store.find_inode(*id))
             .flat_map(|file| self.store.blocks_of(file))
-            .filter(|b| self.store.block(*b).state != BlockState::Complete)
+            .filter(|b| self.store.block_state(*b) != BlockState::Complete)
             .count();
         self.blocks.start(&self.store, open as u64, self.sequences.stamp, now);
     }

@@ -2,6 +2,7 @@
 
 mod mismatches;
 mod odd;
+mod persist;
 mod rules;
 
 use crate::{Applied, Effects, Fit, Mismatch, Mode, RootAttributes, State};

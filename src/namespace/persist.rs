@@ -1,0 +1,130 @@
+//! The tree written down: side tables as pages, and beside them what is small. Leases are made anew from the open files.
+
+use crate::children::Lists;
+use crate::erasure_coding::Policies;
+use crate::{Tree, lease};
+use mem::page::Pages;
+use mem::persist::{Malformed, PageSets, Persist, RestReader, RestWriter};
+use mem::side::SideTable;
+use record::{InodeHandle, KindTag, Store};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use vocab::erasure_coding::{ErasureCodingPolicy, PolicyState, Stripe};
+
+impl Tree {
+    /// The page sets, always the same in the same order.
+    pub fn page_sets<'a>(&'a self, sets: &mut Vec<&'a Pages>) {
+        [&self.acls, &self.xattrs, &self.quotas, &self.constructions, &self.symlinks]
+            .into_iter()
+            .for_each(|table| table.page_sets(sets));
+    }
+    /// The same, to freeze them.
+    pub fn page_sets_mut<'a>(&'a mut self, sets: &mut Vec<&'a mut Pages>) {
+        [&mut self.acls, &mut self.xattrs, &mut self.quotas, &mut self.constructions, &mut self.symlinks]
+            .into_iter()
+            .for_each(|table| table.page_sets_mut(sets));
+    }
+
+    /// Writes down what is not in pages. Nothing may wait to be freed: see [`Tree::has_detached`].
+    pub fn write_rest(&self, store: &Store, rest: &mut RestWriter) {
+        // leases are derived from the open files; a new field has to be decided on here
+        let Tree { root, lists, acls, xattrs, quotas, constructions, symlinks, leases: _, detached, .. } = self;
+        let Tree { inode_count, snapshottable, erasure_coding, .. } = self;
+        debug_assert!(detached.is_empty(), "a checkpoint waits until all that was cut off is freed");
+        rest.u32(root.raw());
+        write_lists(store, lists, rest);
+        [acls, xattrs, quotas, constructions, symlinks].into_iter().for_each(|table| table.write_rest(rest));
+        rest.u64(*inode_count);
+        rest.u64(*snapshottable);
+        erasure_coding.write_rest(rest);
+    }
+
+    /// Rebuilds the tree of a restored store.
+    ///
+    /// # Errors
+    /// [`Malformed`].
+    pub fn restore(store: &mut Store, pages: &mut PageSets, rest: &mut RestReader<'_>) -> Result<Tree, Malformed> {
+        let root = InodeHandle::from_raw(rest.u32()?).ok_or(Malformed("a root"))?;
+        let lists = read_lists(store, rest)?;
+        let mut tree = Tree {
+            root,
+            lists,
+            acls: SideTable::restore(pages, rest)?,
+            xattrs: SideTable::restore(pages, rest)?,
+            quotas: SideTable::restore(pages, rest)?,
+            constructions: SideTable::restore(pages, rest)?,
+            symlinks: SideTable::restore(pages, rest)?,
+            leases: lease::Leases::default(),
+            detached: VecDeque::new(),
+            inode_count: rest.u64()?,
+            snapshottable: rest.u64()?,
+            erasure_coding: Policies::restore(rest)?,
+        };
+        tree.derive_leases(store);
+        Ok(tree)
+    }
+}
+
+/// Child lists, directory by directory.
+fn write_lists(store: &Store, lists: &Lists, rest: &mut RestWriter) {
+    let directories: Vec<InodeHandle> = store.inodes().filter(|inode| store.children(*inode).0 != 0).collect();
+    rest.length(directories.len());
+    for directory in directories {
+        let children: Vec<u32> = lists.iter(store.children(directory).0).map(InodeHandle::raw).collect();
+        rest.u32(directory.raw());
+        rest.plain(&children);
+    }
+}
+fn read_lists(store: &mut Store, rest: &mut RestReader<'_>) -> Result<Lists, Malformed> {
+    let mut lists = Lists::default();
+    for _ in 0..rest.length(12)? {
+        let directory = InodeHandle::from_raw(rest.u32()?).ok_or(Malformed("a directory"))?;
+        let children: Option<Vec<_>> = rest.plain::<u32>()?.into_iter().map(InodeHandle::from_raw).collect();
+        let children = children.ok_or(Malformed("children"))?;
+        let count = children.len() as u32;
+        if store.kind(directory) != KindTag::Directory {
+            return Err(Malformed("a directory"));
+        }
+        let list = lists.set_sorted(store, children);
+        store.set_children(directory, list, count);
+    }
+    Ok(lists)
+}
+
+impl Policies {
+    /// All but what is soft: which ones were disabled since the start.
+    fn write_rest(&self, rest: &mut RestWriter) {
+        rest.bool(self.on_directories);
+        rest.length(self.all().len());
+        for policy in self.all().values() {
+            let ErasureCodingPolicy { id, name, codec, stripe, options, state } = policy;
+            rest.u8(*id);
+            rest.text(name);
+            rest.text(codec);
+            rest.u8(stripe.data_units);
+            rest.u8(stripe.parity_units);
+            rest.u32(stripe.cell_size);
+            rest.length(options.len());
+            for (key, value) in options {
+                rest.text(key);
+                rest.text(value);
+            }
+            rest.u8(*state as u8);
+        }
+    }
+    fn restore(rest: &mut RestReader<'_>) -> Result<Policies, Malformed> {
+        let mut policies = Policies::default();
+        policies.on_directories = rest.bool()?;
+        for _ in 0..rest.length(16)? {
+            let (id, name, codec) = (rest.u8()?, rest.text()?.into(), rest.text()?.into());
+            let stripe = Stripe { data_units: rest.u8()?, parity_units: rest.u8()?, cell_size: rest.u32()? };
+            let mut options: Vec<(Arc<str>, Arc<str>)> = Vec::new();
+            for _ in 0..rest.length(16)? {
+                options.push((rest.text()?.into(), rest.text()?.into()));
+            }
+            let state = PolicyState::of(rest.u8()?.into()).ok_or(Malformed("a state of a policy"))?;
+            policies.insert(ErasureCodingPolicy { id, name, codec, stripe, options, state });
+        }
+        Ok(policies)
+    }
+}
