@@ -15,6 +15,7 @@ pub mod counting;
 pub mod index;
 pub mod intern;
 pub mod lists;
+pub mod nodes;
 pub mod page;
 pub mod persist;
 mod prefetch;

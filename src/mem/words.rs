@@ -80,7 +80,7 @@ impl Words {
     pub(crate) fn shrink(&mut self, number: NonZeroU32, used: usize) -> NonZeroU32 {
         if capacity_for(used + used / 16) >= self.capacity(number) { number } else { self.relocate(number, used, used) }
     }
-    fn relocate(&mut self, number: NonZeroU32, used: usize, words: usize) -> NonZeroU32 {
+    pub(crate) fn relocate(&mut self, number: NonZeroU32, used: usize, words: usize) -> NonZeroU32 {
         let mut copy = [0; PAGE_WORDS / 4];
         let copy = &mut copy[..used];
         copy.copy_from_slice(&self.get(number)[..used]);
