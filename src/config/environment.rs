@@ -38,6 +38,8 @@ impl Environment {
             ("HADOOP_LOGFILE", "hadoop.log.file"),
             ("HADOOP_HOME", "hadoop.home.dir"),
             ("HADOOP_IDENT_STRING", "hadoop.id.str"),
+            ("HADOOP_ROOT_LOGGER", "hadoop.root.logger"),
+            ("HDFS_AUDIT_LOGGER", "hdfs.audit.logger"),
         ] {
             if let Some(value) = variables.get(variable) {
                 properties.insert(property.to_string(), value.clone());

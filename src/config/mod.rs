@@ -11,6 +11,7 @@ pub mod embedded;
 mod environment;
 mod error;
 mod load;
+mod log4j;
 mod output;
 mod registry;
 pub mod settings;
@@ -24,6 +25,7 @@ pub use error::ConfigError;
 #[cfg(test)]
 use load::load;
 pub use load::{Source, default_directory, take_generic_options};
+pub use log4j::audit_appenders;
 pub use registry::{not_honoured, registry};
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ pub use checkpoint::Checkpoints;
 pub use gate::{Gate, HaState};
 pub use lock::{HOLD_BUCKETS_MICROS, HoldTimes, StateLock};
 pub use tick::TickSettings;
-pub use turn::Decided;
+pub use turn::{Decided, Witness};
 
 use ops::table::Operation;
 use os::clock::Clock;

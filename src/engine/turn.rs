@@ -28,7 +28,36 @@ pub struct Decided<R> {
     pub rests_on: Txid,
 }
 
+/// Who looks at the state just before and just after an operation, under the operation's own hold of the lock.
+pub trait Witness: Send {
+    /// Before the operation runs.
+    fn before(&mut self, view: &View<'_>);
+    /// After it succeeded. `repeated`: it was answered from the retry cache.
+    fn after(&mut self, view: &View<'_>, repeated: bool);
+}
+
 impl Engine {
+    /// As [`Engine::write`], with a witness.
+    ///
+    /// # Errors
+    /// The operation's refusal.
+    pub async fn write_witnessed<W: Write>(
+        &self,
+        operation: &W,
+        caller: &Caller,
+        witness: &mut dyn Witness,
+    ) -> Result<W::Reply, Refusal> {
+        self.pass(W::OPERATION)?;
+        let decided = self.decide(operation, caller, |turn, prepared| {
+            let repeated = turn.cached().is_some();
+            witness.before(&turn.view());
+            let reply = operation.run(turn, prepared)?;
+            witness.after(&turn.view(), repeated);
+            Ok(reply)
+        });
+        self.fence(decided).await
+    }
+
     /// Runs an operation of the table: role gate, prepare, run, fence. Refusals wait at the fence too: they may rest on what another call
     /// has just logged.
     ///
@@ -36,18 +65,23 @@ impl Engine {
     /// The operation's refusal.
     pub async fn write<W: Write>(&self, operation: &W, caller: &Caller) -> Result<W::Reply, Refusal> {
         self.pass(W::OPERATION)?;
-        let decided = self.decide(operation, caller);
+        let decided = self.decide(operation, caller, |turn, prepared| operation.run(turn, prepared));
         self.fence(decided).await
     }
 
     /// Prepares under a read hold and runs under a write hold; what comes of it has not passed the fence.
-    fn decide<W: Write>(&self, operation: &W, caller: &Caller) -> Decided<Result<W::Reply, Refusal>> {
+    fn decide<W: Write>(
+        &self,
+        operation: &W,
+        caller: &Caller,
+        run: impl FnOnce(&mut Turn<'_>, W::Prepared) -> Result<W::Reply, Refusal>,
+    ) -> Decided<Result<W::Reply, Refusal>> {
         let name = W::OPERATION.row().method;
         let prepared = match self.view(name, caller, |view| operation.prepare(view)) {
             Ok(prepared) => prepared,
             Err(refusal) => return Decided { answer: Err(refusal), rests_on: self.journal().last() },
         };
-        self.turn(name, caller, |turn| operation.run(turn, prepared))
+        self.turn(name, caller, |turn| run(turn, prepared))
     }
 
     /// Runs `f` under the write hold with a turn of its own. `name` is for the account of holds.

@@ -4,6 +4,7 @@
 //! Never: decides an operation; spells a configuration key; writes to disk before a load has succeeded.
 //! Invariants: ports are closed and directory locks given up on every way out; a failed start leaves the directories as they were.
 
+mod audit;
 mod bar;
 mod convert;
 mod error;

@@ -44,7 +44,7 @@ fn bind_port(kind: PortKind, places: &[HostPort], handlers: u32, settings: &Sett
         PortKind::Service => "service",
         PortKind::Lifeline => "lifeline",
     };
-    let limits = convert::port(&settings.rpc, handlers, settings.caller_context);
+    let limits = convert::port(&settings.rpc, handlers, settings.audit.caller_context);
     let taken = |error| StartError::RpcPort { address: places[0].to_string(), problem: problem(&error) };
     let addresses = places.iter().map(resolve).collect::<io::Result<Vec<_>>>().map_err(taken)?;
     let listener = Listener::bind(name, &addresses, limits.backlog).map_err(taken)?;

@@ -3,10 +3,13 @@
 use super::load::{self, Load, Loaded};
 use super::signals::Signals;
 use super::upgrade::Upgrade;
-use super::{HADOOP_REVISION, HADOOP_VERSION, StartError, bar, convert, journals, ports, reload, retention, ticks};
+use super::{
+    HADOOP_REVISION, HADOOP_VERSION, StartError, audit, bar, convert, journals, ports, reload, retention, ticks,
+};
 use crate::config::settings::Settings;
 use crate::config::{Configuration, Source};
 use engine::{Checkpoints, Engine, HaState};
+use observe::audit::AuditLog;
 use observe::progress::StartupProgress;
 use os::Os;
 use security::Users;
@@ -133,10 +136,12 @@ impl Running {
                 return Err(error);
             }
         };
+        let audit = audit::open(&settings.audit, &source);
         let roots = directories.list.iter().map(|directory| directory.location.root.clone()).collect();
         let logs = crate::config::Environment::of_process().log_directory();
         let files = reload::Files { source, roots, logs };
-        let shared = Arc::new(shared(&engine, &settings, (&info, upgrade_finalized), loaded_image_ms, files));
+        let identity = identity(&settings, &info, upgrade_finalized);
+        let shared = Arc::new(shared(&engine, &settings, identity, loaded_image_ms, files, audit));
         let beans = NameNodeBeans {
             shared: shared.clone(),
             host_and_port: settings.addresses.rpc.address.to_string(),
@@ -247,33 +252,39 @@ fn assemble(
     Opened { engine: Arc::new(engine), directories, info, upgrade_finalized, loaded_image_ms }
 }
 
+fn identity(settings: &Settings, info: &StorageInfo, upgrade_finalized: bool) -> Identity {
+    Identity {
+        storage: blocks::StorageInfo {
+            layout_version: info.layout.0,
+            namespace_id: info.namespace_id,
+            cluster_id: info.cluster_id.as_str().into(),
+            c_time: info.ctime,
+        },
+        block_pool: info.block_pool_id.as_str().into(),
+        software_version: HADOOP_VERSION.into(),
+        revision: HADOOP_REVISION.into(),
+        upgrade_finalized: Arc::new(upgrade_finalized.into()),
+        high_availability: settings.identity.high_availability,
+        state_context: settings.rpc.state_context,
+    }
+}
+
 fn shared(
     engine: &Arc<Engine>,
     settings: &Settings,
-    (info, upgrade_finalized): (&StorageInfo, bool),
+    identity: Identity,
     loaded_image_ms: i64,
     files: reload::Files,
+    audit: AuditLog,
 ) -> Shared {
     let groups = Groups::new(convert::groups(settings));
     Shared {
         engine: engine.clone(),
         users: Arc::new(Users::new(NameRules::default(), groups, convert::proxy_rules(settings))),
         topology: Topology::new(convert::racks(settings)),
-        identity: Identity {
-            storage: blocks::StorageInfo {
-                layout_version: info.layout.0,
-                namespace_id: info.namespace_id,
-                cluster_id: info.cluster_id.as_str().into(),
-                c_time: info.ctime,
-            },
-            block_pool: info.block_pool_id.as_str().into(),
-            software_version: HADOOP_VERSION.into(),
-            revision: HADOOP_REVISION.into(),
-            upgrade_finalized: Arc::new(upgrade_finalized.into()),
-            high_availability: settings.identity.high_availability,
-            state_context: settings.rpc.state_context,
-        },
+        identity,
         reload: Arc::new(files),
+        audit,
         loaded_image_ms,
     }
 }

@@ -1,5 +1,5 @@
-//! The one table of operations. The role gate, the retry cache, names in metrics and refusals, and the compatibility matrix are derived from it;
-//! the columns for safe mode, observers and audit lines say what Hadoop does and await their readers.
+//! The one table of operations. The role gate, the retry cache, names in metrics, refusals and audit lines, and the compatibility matrix are derived from it;
+//! the columns for safe mode and observers say what Hadoop does and await their readers.
 
 /// What an operation needs of the name node's role (Hadoop's `OperationCategory`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
@@ -98,14 +98,14 @@ operations! {
     SetStoragePolicy "setStoragePolicy" Write Idempotent Refused Never "setStoragePolicy" true;
     UnsetStoragePolicy "unsetStoragePolicy" Write Idempotent Refused Never "unsetStoragePolicy" true;
     GetStoragePolicy "getStoragePolicy" Read Idempotent Served Coordinated "" true;
-    GetStoragePolicies "getStoragePolicies" Read Idempotent Served Coordinated "getStoragePolicies" true;
+    GetStoragePolicies "getStoragePolicies" Read Idempotent Served Coordinated "" true;
     SetPermission "setPermission" Write Idempotent Refused Never "setPermission" true;
     SetOwner "setOwner" Write Idempotent Refused Never "setOwner" true;
     AbandonBlock "abandonBlock" Write Idempotent Refused Never "" true;
     AddBlock "addBlock" Write Idempotent Refused Never "" true;
     GetAdditionalDatanode "getAdditionalDatanode" Write Idempotent Refused Never "" true;
     Complete "complete" Write Idempotent Refused Never "" true;
-    ReportBadBlocks "reportBadBlocks" Write Idempotent Served Never "" true;
+    ReportBadBlocks "reportBadBlocks" Write Idempotent Served Never "reportBadBlocks" true;
     Concat "concat" Write AtMostOnce Refused Never "concat" true;
     Truncate "truncate" Write Idempotent Refused Never "truncate" true;
     Rename "rename" Write AtMostOnce Refused Never "rename" true;
@@ -115,7 +115,7 @@ operations! {
     GetListing "getListing" Read Idempotent Partly Coordinated "listStatus" true;
     GetBatchedListing "getBatchedListing" Read Idempotent Partly Coordinated "listStatus" true;
     RenewLease "renewLease" Write Idempotent Refused Never "" true;
-    RecoverLease "recoverLease" Write Idempotent Refused Never "recoverLease" true;
+    RecoverLease "recoverLease" Write Idempotent Refused Never "" true;
     GetFsStats "getFsStats" Read Idempotent Served Plain "" true;
     GetFsReplicatedBlockStats "getFsReplicatedBlockStats" Read Idempotent Served Plain "" true;
     GetFsEcBlockGroupStats "getFsECBlockGroupStats" Read Idempotent Served Plain "" true;
@@ -145,7 +145,7 @@ operations! {
     GetFileLinkInfo "getFileLinkInfo" Read Idempotent Partly Coordinated "getfileinfo" true;
     GetContentSummary "getContentSummary" Read Idempotent Served Coordinated "contentSummary" true;
     SetQuota "setQuota" Write Idempotent Refused Never "setQuota" true;
-    Fsync "fsync" Write Idempotent Refused Never "fsync" true;
+    Fsync "fsync" Write Idempotent Refused Never "" true;
     SetTimes "setTimes" Write Idempotent Refused Never "setTimes" true;
     CreateSymlink "createSymlink" Write AtMostOnce Refused Never "createSymlink" true;
     GetLinkTarget "getLinkTarget" Read Idempotent Served Coordinated "" true;

@@ -5,6 +5,7 @@
 //! Invariants: every key a field comes from is marked `honoured` in the registry, and no other (a test compares).
 
 mod address;
+mod audit;
 mod blocks;
 mod identity;
 mod namespace;
@@ -15,6 +16,7 @@ mod support;
 mod transport;
 
 pub use address::Addresses;
+pub use audit::Audit;
 pub use blocks::{
     BlockReports, DatanodeHosts, DatanodeLiveness, HostsForm, Placement, RackMapping, Redundancy, SafeMode, Topology,
 };
@@ -73,8 +75,8 @@ pub struct Settings {
     pub http: Http,
     /// How callers prove who they are. The node refuses to start on what it does not support.
     pub authentication: Authentication,
-    /// Caller contexts are read (`hadoop.caller.context.enabled`).
-    pub caller_context: bool,
+    /// The audit log.
+    pub audit: Audit,
     /// Group mapping.
     pub groups: Groups,
     /// Users that may act for others, by name.
@@ -142,7 +144,7 @@ impl Settings {
             retry_cache: RetryCache::read(reader)?,
             http: Http::read(reader)?,
             authentication: Authentication::read(reader)?,
-            caller_context: reader.boolean("hadoop.caller.context.enabled")?,
+            audit: Audit::read(reader)?,
             groups: Groups::read(reader)?,
             proxy_users: security::proxy_users(reader)?,
             warnings: Vec::new(),

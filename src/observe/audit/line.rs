@@ -80,10 +80,7 @@ fn context(out: &mut Vec<u8>, caller: &Caller, options: &Options) {
         return;
     }
     out.extend_from_slice(b"\tcallerContext=");
-    let from = out.len();
     escaped(out, &whole);
-    // what was escaped is ASCII, so bytes are characters
-    out.truncate(from + options.context_chars_max.min(out.len() - from));
 }
 
 /// Vectors take everything.

@@ -61,6 +61,8 @@ pub struct Options {
     pub caller_context: bool,
     /// Most characters of a caller context (`hadoop.caller.context.max.size`).
     pub context_chars_max: usize,
+    /// Longest signature of a caller context that is shown, in bytes (`hadoop.caller.context.signature.max.size`).
+    pub signature_bytes_max: usize,
     /// What separates the parts of a caller context (`hadoop.caller.context.separator`).
     pub context_separator: String,
 }
@@ -115,6 +117,14 @@ impl AuditLog {
     /// Whether events are wanted at all: who makes them asks first.
     pub fn is_on(&self) -> bool {
         self.thread.is_some()
+    }
+
+    /// A caller's context as lines show it: cut, with its signature behind it if that is short enough.
+    pub fn context(&self, context: &str, signature: Option<&[u8]>) -> String {
+        let cut = context.char_indices().nth(self.options.context_chars_max).map_or(context.len(), |(at, _)| at);
+        let signature = signature.filter(|s| !s.is_empty() && s.len() <= self.options.signature_bytes_max);
+        let signature = signature.map(|s| format!(":{}", String::from_utf8_lossy(s)));
+        format!("{}{}", &context[..cut], signature.unwrap_or_default())
     }
 
     /// Lines written so far.

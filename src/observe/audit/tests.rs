@@ -38,15 +38,18 @@ fn check(options: &Options, expected: &str) {
 fn fields_and_escapes() {
     let head = "allowed=true\tugi=bob (auth:PROXY) via hdfs (auth:SIMPLE)\tip=/127.0.0.1\tcmd=mkdirs\tsrc=/\\u4E2D\\t\\\"x\u{7f}\\uD834\\uDD1E";
     check(&Options::default(), &format!("{head}\tdst=null\tperm=null\tproto=rpc"));
-    let mut options = Options { caller_context: true, context_chars_max: 128, ..Options::default() };
+    let options = Options { caller_context: true, context_chars_max: 128, ..Options::default() };
     check(&options, &format!("{head}\tdst=null\tperm=null\tproto=rpc\tcallerContext=job\\t1"));
-    options = Options { remote_port: true, context_separator: ",".into(), tracking_id: true, ..options };
+    let options = Options { remote_port: true, context_separator: ",".into(), tracking_id: true, ..options };
     check(
         &options,
         &format!("{head}\tdst=null\tperm=null\ttrackingId=\tproto=rpc\tcallerContext=job\\t1,clientPort:4711"),
     );
-    options.context_chars_max = 3;
-    check(&options, &format!("{head}\tdst=null\tperm=null\ttrackingId=\tproto=rpc\tcallerContext=job"));
+    let mut log = AuditLog::off();
+    log.options = Options { signature_bytes_max: 3, ..options };
+    assert_eq!(log.context("job", None), "job");
+    assert_eq!(log.context(&"中".repeat(200), Some(b"sig")), format!("{}:sig", "中".repeat(128)));
+    assert_eq!(log.context("job", Some(b"longer")), "job");
 }
 
 #[test]

@@ -15,6 +15,7 @@ pub mod file_info;
 pub mod listing;
 pub mod meta_save;
 pub mod open_files;
+pub mod owner;
 pub mod snapshots;
 pub mod statistics;
 pub mod summary;

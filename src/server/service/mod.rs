@@ -4,6 +4,7 @@
 //! Never: decides an operation; waits while it holds the state lock.
 //! Invariants: DataNode commands and answers of writes leave only after the fence; every refusal leaves through `observe::remote_exception`.
 
+pub(crate) mod audit;
 mod client;
 pub mod convert;
 mod datanode;
@@ -24,6 +25,7 @@ use hadoop_proto::shape::Shaped;
 use hadoop_proto::view::ViewError;
 use hadoop_proto::{DecodeError, Message};
 use observe::RemoteException;
+use observe::audit::AuditLog;
 use observe::remote_exception::class;
 use ops::table::Retry;
 use rpc::{Call, Reply};
@@ -99,6 +101,8 @@ pub struct Shared {
     pub identity: Identity,
     /// Reads files again.
     pub reload: Arc<dyn Reload>,
+    /// The audit log.
+    pub audit: AuditLog,
     /// When the image that was loaded was saved, milliseconds since 1970.
     pub loaded_image_ms: i64,
 }
@@ -139,10 +143,17 @@ impl Port {
             return Some(Err(bad_request(damaged)));
         }
         match call.method.handler {
-            Handler::Client(operation) => client::at_once(&client::Request { shared, operation, caller, body }),
+            Handler::Client(operation) => {
+                let request = client::Request::new(shared, operation, caller, body);
+                client::at_once(&request).map(|answer| request.audited(answer))
+            }
             Handler::Lifeline => Some(datanode::lifeline(shared, caller, body)),
             Handler::Ha(method) => Some(ha::serve(shared, method, caller)),
-            Handler::Reconfiguration(method) => Some(reconfiguration::serve(shared, method, caller)),
+            Handler::Reconfiguration(method) => {
+                let answer = reconfiguration::serve(shared, method, caller);
+                audit::other(shared, call.method.handler, caller, &answer);
+                Some(answer)
+            }
             Handler::Meta(method) => Some(meta::serve(self.kind, method, body.clone())),
             Handler::Missing => Some(Err(unsupported(call.method.name))),
             Handler::Datanode(_) | Handler::Namenode(_) | Handler::Refresh(_) => None,
@@ -166,15 +177,19 @@ fn unusable_client_id(call: &Call<Method>) -> Option<RemoteException> {
 async fn in_time(shared: Arc<Shared>, call: Call<Method>) -> Answer {
     let Call { method, caller, body, .. } = call;
     let (shared, caller) = (&*shared, &caller);
-    match method.handler {
+    let answer = match method.handler {
         Handler::Client(operation) => {
-            client::in_time(&client::Request { shared, operation, caller, body: &body }).await
+            let request = client::Request::new(shared, operation, caller, &body);
+            let answer = client::in_time(&request).await;
+            return request.audited(answer);
         }
         Handler::Datanode(method) => datanode::serve(shared, method, caller, body).await,
         Handler::Namenode(method) => namenode::serve(shared, method, caller).await,
         Handler::Refresh(method) => refresh::serve(shared, method, caller, body).await,
         _ => Err(unsupported(method.name)),
-    }
+    };
+    audit::other(shared, method.handler, caller, &answer);
+    answer
 }
 
 /// The reply of an answer. A refusal for safe mode says which host is in it, as clients of several name nodes want to know.
@@ -199,7 +214,11 @@ impl rpc::Service for Port {
     }
 
     /// Reads are done before there is a future; what may wait has one of its own on the heap, so that the value that is moved about is small.
-    fn call(&self, call: Call<Method>) -> impl Future<Output = Reply> + Send {
+    fn call(&self, mut call: Call<Method>) -> impl Future<Output = Reply> + Send {
+        if let Some(context) = &call.header.caller_context {
+            let shown = self.shared.audit.context(&context.context, context.signature.as_deref());
+            call.caller.context = Some(shown.into());
+        }
         match self.at_once(&call) {
             Some(answer) => Either::Left(ready(reply(answer, &self.host))),
             None => Either::Right(Box::pin(in_time(self.shared.clone(), call)).map(|answer| reply(answer, &self.host))),

@@ -21,7 +21,9 @@ mod tokens;
 mod upkeep;
 mod zones;
 
-use super::{Answer, Shared};
+pub(super) use policy::quota_title;
+
+use super::{Answer, Shared, audit};
 use bytes::Bytes;
 use observe::RemoteException;
 use ops::{Operation, View, Write};
@@ -33,6 +35,20 @@ pub(super) struct Request<'a> {
     pub operation: Operation,
     pub caller: &'a Caller,
     pub body: &'a Bytes,
+    /// What the operation leaves for the audit log.
+    pub seen: audit::Slot,
+}
+
+impl<'a> Request<'a> {
+    pub(super) fn new(shared: &'a Shared, operation: Operation, caller: &'a Caller, body: &'a Bytes) -> Request<'a> {
+        Request { shared, operation, caller, body, seen: audit::Slot::default() }
+    }
+
+    /// Hands the answer on, and its line to the audit log.
+    pub(super) fn audited(&self, answer: Answer) -> Answer {
+        audit::client(self.shared, self.operation, self.caller, self.body, &answer, &self.seen);
+        answer
+    }
 }
 
 /// Methods that are answered without waiting; `None` for all others.
@@ -161,7 +177,16 @@ impl Request<'_> {
 
     /// The same for an operation that goes by another name in refusals.
     async fn write_as<W: Write>(&self, title: &str, operation: W) -> Result<W::Reply, RemoteException> {
-        self.shared.engine.write(&operation, self.caller).await.map_err(|refusal| refused(refusal, title))
+        let engine = &self.shared.engine;
+        let written = if self.shared.audit.is_on() {
+            let mut watch = audit::Watch::new(self.operation, self.body);
+            let written = engine.write_witnessed(&operation, self.caller, &mut watch).await;
+            *self.seen.lock() = watch.seen();
+            written
+        } else {
+            engine.write(&operation, self.caller).await
+        };
+        written.map_err(|refusal| refused(refusal, title))
     }
 }
 

@@ -19,13 +19,13 @@ pub(super) async fn set_quota(request: &Request<'_>) -> Answer {
         space: asked.storagespace_quota as i64,
         kind,
     };
-    request.write_as(title(&operation), operation).await?;
+    request.write_as(quota_title(operation.names, operation.space), operation).await?;
     Ok(EMPTY)
 }
 
 /// What Hadoop calls this setting of a quota (`FSNamesystem.getQuotaCommand`).
-fn title(quota: &SetQuota) -> &'static str {
-    match (quota.names, quota.space) {
+pub(in super::super) fn quota_title(names: i64, space: i64) -> &'static str {
+    match (names, space) {
         (RESET, UNCHANGED) => "clearQuota",
         (UNCHANGED, RESET) => "clearSpaceQuota",
         (_, UNCHANGED) => "setQuota",

@@ -135,6 +135,7 @@ pub fn start(kind: PortKind) -> World {
             state_context: false,
         },
         reload: Arc::new(Nothing),
+        audit: observe::audit::AuditLog::off(),
         loaded_image_ms: 0,
     });
     let listener = Listener::bind("test", &["127.0.0.1:0".parse().unwrap()], 16).unwrap();

@@ -1,0 +1,393 @@
+//! Audit lines of calls: which calls have one, what it names, and when a refusal is told (Hadoop's `FSNamesystem.logAuditEvent` and its callers).
+
+use super::table::{Handler, Namenode, Reconfiguration, Refresh};
+use super::{Answer, Shared};
+use engine::Witness;
+use hadoop_proto::hdfs::{
+    ConcatRequestProto, CreateSnapshotResponseProto, GetBatchedListingRequestProto, ReencryptActionProto,
+    RollingUpgradeActionProto, SafeModeActionProto,
+};
+use hadoop_proto::wire::{Cursor, Value};
+use hadoop_proto::{Message, hdfs::AddErasureCodingPoliciesRequestProto};
+use observe::RemoteException;
+use observe::audit::{Event, Owner};
+use observe::remote_exception::class;
+use ops::read::owner::{id_of_path, owner_of};
+use ops::{Operation, View};
+use parking_lot::Mutex;
+use std::borrow::Cow;
+use vocab::{Caller, InodeId};
+
+/// Protocol of the line.
+const RPC: &str = "rpc";
+/// How Java names the folder of snapshots in paths.
+const SNAPSHOTS: &str = ".snapshot";
+
+/// What an operation left behind for its line.
+#[derive(Clone, Debug, Default)]
+pub(super) enum Seen {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// The call was answered from the retry cache: it has its line already.
+    Repeated,
+    /// Whose the inode is now.
+    Owner(Option<Owner>),
+}
+
+/// Where a call leaves it.
+pub(super) type Slot = Mutex<Seen>;
+
+/// Texts of a line.
+#[derive(Default)]
+struct Named {
+    source: Option<String>,
+    target: Option<String>,
+}
+
+/// The text in a field of a request, as Java decodes it.
+fn text(body: &[u8], number: u32) -> Option<Cow<'_, str>> {
+    let mut found = None;
+    for field in Cursor::new(body).fields() {
+        if let Ok((n, Value::Bytes(bytes))) = field
+            && n == number
+        {
+            found = Some(bytes);
+        }
+    }
+    found.map(String::from_utf8_lossy)
+}
+
+fn number(body: &[u8], number: u32) -> u64 {
+    let of = |field: Result<(u32, Value<'_>), _>| match field {
+        Ok((n, Value::Varint(value))) if n == number => Some(value),
+        _ => None,
+    };
+    Cursor::new(body).fields().filter_map(of).last().unwrap_or(0)
+}
+
+/// `cmd=`: the column of the table, but for commands that are named by what is asked.
+fn command(operation: Operation, body: &[u8]) -> Cow<'static, str> {
+    match operation {
+        Operation::SetSafeMode => SafeModeActionProto::try_from(number(body, 1) as i32)
+            .map_or("safemode".into(), |action| action.as_str_name().to_lowercase().into()),
+        Operation::SetQuota => super::client::quota_title(number(body, 2) as i64, number(body, 3) as i64).into(),
+        Operation::Rename2 => {
+            let options = [(number(body, 3) != 0, "OVERWRITE"), (number(body, 4) != 0, "TO_TRASH")];
+            let mut set: Vec<&str> = options.iter().filter(|(on, _)| *on).map(|(_, name)| *name).collect();
+            if set.is_empty() {
+                set.push("NONE");
+            }
+            format!("rename (options=[{}])", set.join(", ")).into()
+        }
+        Operation::RestoreFailedStorage => match text(body, 1).as_deref() {
+            Some("check") => "checkRestoreFailedStorage".into(),
+            Some("true") => "enableRestoreFailedStorage".into(),
+            _ => "disableRestoreFailedStorage".into(),
+        },
+        Operation::RollingUpgrade => match RollingUpgradeActionProto::try_from(number(body, 1) as i32) {
+            Ok(RollingUpgradeActionProto::Start) => "startRollingUpgrade".into(),
+            Ok(RollingUpgradeActionProto::Finalize) => "finalizeRollingUpgrade".into(),
+            _ => "queryRollingUpgrade".into(),
+        },
+        Operation::ReencryptEncryptionZone => {
+            let start = number(body, 1) == ReencryptActionProto::StartReencrypt as u64;
+            if start { "STARTreencryption".into() } else { "CANCELreencryption".into() }
+        }
+        _ => operation.row().title().into(),
+    }
+}
+
+/// Whether a line names no path.
+fn pathless(operation: Operation) -> bool {
+    matches!(
+        operation,
+        Operation::GetDatanodeReport
+            | Operation::GetDatanodeStorageReport
+            | Operation::GetSlowDatanodeReport
+            | Operation::SetSafeMode
+            | Operation::SaveNamespace
+            | Operation::RollEdits
+            | Operation::RestoreFailedStorage
+            | Operation::RefreshNodes
+            | Operation::FinalizeUpgrade
+            | Operation::RollingUpgrade
+            | Operation::MetaSave
+            | Operation::SetBalancerBandwidth
+            | Operation::ListCachePools
+            | Operation::GetSnapshottableDirListing
+            | Operation::ListReencryptionStatus
+            | Operation::GetErasureCodingPolicies
+            | Operation::GetErasureCodingCodecs
+            | Operation::GetEcTopologyResultForPolicies
+            | Operation::ReportBadBlocks
+            | Operation::GetCurrentEditLogTxid
+            | Operation::GetEditsFromTxid
+    )
+}
+
+/// Which inode's owner the line tells, if it does: the field of its path.
+fn owned(operation: Operation) -> Option<u32> {
+    match operation {
+        Operation::Mkdirs
+        | Operation::Create
+        | Operation::SetPermission
+        | Operation::SetOwner
+        | Operation::SetTimes
+        | Operation::Truncate
+        | Operation::ModifyAclEntries
+        | Operation::RemoveAclEntries
+        | Operation::RemoveDefaultAcl
+        | Operation::RemoveAcl
+        | Operation::SetAcl
+        | Operation::SetXattr
+        | Operation::RemoveXattr
+        | Operation::SetStoragePolicy
+        | Operation::UnsetStoragePolicy
+        | Operation::SatisfyStoragePolicy
+        | Operation::SetErasureCodingPolicy
+        | Operation::UnsetErasureCodingPolicy
+        | Operation::CreateEncryptionZone
+        | Operation::GetEzForPath
+        | Operation::GetEnclosingRoot
+        | Operation::Concat => Some(1),
+        Operation::Rename | Operation::Rename2 | Operation::CreateSymlink => Some(2),
+        _ => None,
+    }
+}
+
+/// Looks, under the hold of a write, at whose the inode is that the operation is about.
+pub(super) struct Watch<'a> {
+    operation: Operation,
+    body: &'a [u8],
+    /// What is renamed is the same before and after, whatever its path is.
+    renamed: Option<InodeId>,
+    seen: Seen,
+}
+
+impl<'a> Watch<'a> {
+    /// For one call.
+    pub(super) fn new(operation: Operation, body: &'a [u8]) -> Watch<'a> {
+        Watch { operation, body, renamed: None, seen: Seen::Nothing }
+    }
+    /// What there was to see.
+    pub(super) fn seen(self) -> Seen {
+        self.seen
+    }
+}
+
+impl Witness for Watch<'_> {
+    fn before(&mut self, view: &View<'_>) {
+        if matches!(self.operation, Operation::Rename | Operation::Rename2) {
+            self.renamed = text(self.body, 1).and_then(|path| id_of_path(view, path.as_bytes()));
+        }
+    }
+    fn after(&mut self, view: &View<'_>, repeated: bool) {
+        self.seen = match self.renamed {
+            _ if repeated => Seen::Repeated,
+            Some(id) => Seen::Owner(owner_by_id(view, id)),
+            None => Seen::Owner(owner(view, self.operation, self.body)),
+        };
+    }
+}
+
+fn owner_by_id(view: &View<'_>, id: InodeId) -> Option<Owner> {
+    owner_of(view, id).map(|(user, group, mode)| Owner { user, group, mode })
+}
+
+/// The owner of what an operation was about.
+fn owner(view: &View<'_>, operation: Operation, body: &[u8]) -> Option<Owner> {
+    let path = text(body, owned(operation)?)?;
+    owner_by_id(view, id_of_path(view, path.as_bytes())?)
+}
+
+/// A snapshot as lines name it.
+fn snapshot(root: &str, name: &str) -> String {
+    if root.ends_with('/') { format!("{root}{SNAPSHOTS}/{name}") } else { format!("{root}/{SNAPSHOTS}/{name}") }
+}
+
+/// A snapshot or, for an empty name, the directory as it is now.
+fn snapshot_or_now(root: &str, name: &str) -> String {
+    if name.is_empty() { root.to_owned() } else { snapshot(root, name) }
+}
+
+/// Source and target of the line of a call.
+fn named(operation: Operation, body: &[u8], answer: &Answer) -> Named {
+    let one = |field| text(body, field).map(Cow::into_owned);
+    let root = || text(body, 1).unwrap_or_default().into_owned();
+    let granted = answer.is_ok();
+    let source = |source| Named { source, target: None };
+    let both = |source, target| Named { source, target };
+    match operation {
+        Operation::Rename | Operation::Rename2 => both(one(1), one(2)),
+        Operation::CreateSymlink => both(one(2), one(1)),
+        Operation::Concat => {
+            let asked = ConcatRequestProto::decode(body).unwrap_or_default();
+            both(Some(format!("[{}]", asked.srcs.join(", "))), Some(asked.trg))
+        }
+        Operation::CreateSnapshot => {
+            let made = answer.as_ref().ok().and_then(|bytes| CreateSnapshotResponseProto::decode(&**bytes).ok());
+            both(one(1), made.map(|made| made.snapshot_path))
+        }
+        Operation::RenameSnapshot => {
+            let name = |field| Some(snapshot(&root(), &text(body, field).unwrap_or_default()));
+            both(name(2), name(3))
+        }
+        Operation::DeleteSnapshot => source(Some(snapshot(&root(), &text(body, 2).unwrap_or_default()))),
+        Operation::GetSnapshotDiffReport | Operation::GetSnapshotDiffReportListing => {
+            let name = |field| Some(snapshot_or_now(&root(), &text(body, field).unwrap_or_default()));
+            both(name(2), name(3))
+        }
+        Operation::ListOpenFiles if granted => source(None),
+        Operation::ListOpenFiles => source(one(3)),
+        Operation::ListEncryptionZones => source((!granted).then(|| "/".to_owned())),
+        Operation::ListCacheDirectives => source(Some("{}".to_owned())),
+        Operation::ReencryptEncryptionZone => source(one(2)),
+        Operation::AddErasureCodingPolicies => {
+            let asked = AddErasureCodingPoliciesRequestProto::decode(body).unwrap_or_default();
+            let names = asked.ec_policies.into_iter().filter_map(|policy| policy.name).collect::<Vec<_>>();
+            source(granted.then(|| format!("[{}]", names.join(", "))))
+        }
+        Operation::EnableErasureCodingPolicy
+        | Operation::DisableErasureCodingPolicy
+        | Operation::RemoveErasureCodingPolicy => source(one(1).filter(|_| granted)),
+        _ if pathless(operation) => source(None),
+        _ => source(one(1)),
+    }
+}
+
+/// The field of a boolean answer that was false.
+fn is_false(answer: &Answer) -> bool {
+    answer.as_ref().is_ok_and(|body| number(body, 1) == 0)
+}
+
+/// Whether the exception says that the caller may not.
+fn denied(exception: &RemoteException) -> bool {
+    // and its subclasses, for snapshots and for the way to a path
+    exception.class.ends_with("AccessControlException")
+}
+
+/// Whether there is a line, and what it says was allowed.
+fn verdict(operation: Operation, answer: &Answer) -> Option<bool> {
+    let silent = operation.row().audit.is_empty();
+    match answer {
+        Ok(_) if silent => None,
+        Ok(_) => match operation {
+            Operation::Delete => Some(!is_false(answer)),
+            Operation::Rename
+            | Operation::SetReplication
+            | Operation::EnableErasureCodingPolicy
+            | Operation::DisableErasureCodingPolicy => (!is_false(answer)).then_some(true),
+            _ => Some(true),
+        },
+        Err(exception) => match operation {
+            // these are told of in the way out, whatever it is
+            Operation::GetSnapshotListing
+            | Operation::ListEncryptionZones
+            | Operation::ListReencryptionStatus
+            | Operation::ReencryptEncryptionZone
+            | Operation::GetErasureCodingPolicy
+            | Operation::GetErasureCodingPolicies
+            | Operation::GetErasureCodingCodecs => (exception.class != class::STANDBY).then_some(false),
+            Operation::UnsetErasureCodingPolicy => None,
+            // otherwise silent: what only superusers may is told to have been tried
+            Operation::ListCorruptFileBlocks | Operation::GetCurrentEditLogTxid | Operation::GetEditsFromTxid => {
+                denied(exception).then_some(false)
+            }
+            _ => (!silent && denied(exception)).then_some(false),
+        },
+    }
+}
+
+/// Hands over the line of a call of the client protocol, if it has one.
+pub(super) fn client(
+    shared: &Shared,
+    operation: Operation,
+    caller: &Caller,
+    body: &[u8],
+    answer: &Answer,
+    slot: &Slot,
+) {
+    if !shared.audit.is_on() {
+        return;
+    }
+    let Some(allowed) = verdict(operation, answer) else { return };
+    let owner = match std::mem::take(&mut *slot.lock()) {
+        Seen::Repeated => return,
+        Seen::Owner(owner) => owner,
+        Seen::Nothing if matches!(operation, Operation::GetEzForPath | Operation::GetEnclosingRoot) => {
+            let name = operation.row().method;
+            shared.engine.view(name, caller, |view| owner(view, operation, body))
+        }
+        Seen::Nothing => None,
+    };
+    let command = command(operation, body);
+    if operation == Operation::GetBatchedListing {
+        let asked = GetBatchedListingRequestProto::decode(body).unwrap_or_default();
+        asked.paths.iter().for_each(|path| log(shared, caller, allowed, &command, Some(path), RPC));
+        return;
+    }
+    let Named { source, target } = named(operation, body, answer);
+    let event = Event {
+        allowed,
+        caller,
+        command: &command,
+        source: source.as_deref(),
+        target: target.as_deref(),
+        owner: owner.as_ref(),
+        protocol: Some(RPC),
+    };
+    shared.audit.log(shared.engine.now().wall.0, &event);
+}
+
+/// Hands over a line with at most one path.
+pub(crate) fn log(
+    shared: &Shared,
+    caller: &Caller,
+    allowed: bool,
+    command: &str,
+    source: Option<&str>,
+    protocol: &str,
+) {
+    let protocol = Some(protocol).filter(|protocol| !protocol.is_empty());
+    let event = Event { allowed, caller, command, source, target: None, owner: None, protocol };
+    shared.audit.log(shared.engine.now().wall.0, &event);
+}
+
+/// Hands over the line of a call of another protocol, if it has one.
+pub(super) fn other(shared: &Shared, handler: Handler, caller: &Caller, answer: &Answer) {
+    if !shared.audit.is_on() {
+        return;
+    }
+    // what succeeds has a line only where Hadoop's server writes one
+    let (command, told) = match handler {
+        Handler::Refresh(method) => match method {
+            Refresh::UserToGroups => ("refreshUserToGroupsMappings", true),
+            Refresh::SuperUserGroups => ("refreshSuperUserGroupsConfiguration", true),
+            Refresh::ServiceAcl => ("refreshServiceAcl", true),
+            Refresh::CallQueue => ("refreshCallQueue", true),
+            Refresh::Generic | Refresh::GroupsOfUser => return,
+        },
+        Handler::Reconfiguration(method) => match method {
+            Reconfiguration::Status => ("getNamenodeReconfigurationStatus", true),
+            Reconfiguration::Start => ("startNamenodeReconfiguration", true),
+            Reconfiguration::List => ("listNamenodeReconfigurableProperties", true),
+        },
+        Handler::Namenode(method) => match method {
+            Namenode::RollEditLog => ("rollEditLog", true),
+            Namenode::GetBlockKeys => ("getBlockKeys", false),
+            Namenode::GetTransactionId => ("getTransactionID", false),
+            Namenode::GetMostRecentCheckpointTxId => ("getMostRecentCheckpointTxId", false),
+            Namenode::ErrorReport => ("errorReport", false),
+            Namenode::IsUpgradeFinalized => ("isUpgradeFinalized", false),
+            Namenode::IsRollingUpgrade => ("isRollingUpgrade", false),
+            Namenode::Version => return,
+        },
+        _ => return,
+    };
+    match answer {
+        Ok(_) if told => log(shared, caller, true, command, None, RPC),
+        Err(exception) if denied(exception) => log(shared, caller, false, command, None, RPC),
+        _ => {}
+    }
+}
