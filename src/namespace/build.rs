@@ -75,6 +75,7 @@ impl Build {
             leases: lease::Leases::default(),
             detached: VecDeque::new(),
             inode_count: 0,
+            moves: 0,
             snapshottable: 0,
             erasure_coding: Policies::default(),
         };

@@ -157,6 +157,15 @@ pub fn decode_quota(bytes: &[u8]) -> QuotaRecord {
         Usage { namespace: next() as i64, space: next() as i64, by_kind: std::array::from_fn(|_| next() as i64) };
     QuotaRecord { limits, usage }
 }
+/// Adds to the use in what [`encode_quota`] gave, as [`crate::quota::add`] does.
+pub fn add_use(bytes: &mut [u8], more: &Usage) {
+    let (words, _) = bytes.as_chunks_mut::<8>();
+    let uses = words.iter_mut().skip(1 + 2 + StorageKind::ALL.len());
+    let more = [more.namespace, more.space].into_iter().chain(more.by_kind);
+    for (word, more) in uses.zip(more).filter(|(_, more)| *more != 0) {
+        *word = i64::from_le_bytes(*word).saturating_add(more).to_le_bytes();
+    }
+}
 
 #[cfg(test)]
 mod tests {

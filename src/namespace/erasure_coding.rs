@@ -1,7 +1,7 @@
 //! Erasure coding policies: the table of them, and which one is in effect where. Directories have one by name (an attribute), files by number.
 
 use crate::Tree;
-use record::{Features, InodeHandle, InodeKind, Store};
+use record::{Features, InodeHandle, KindTag, Store};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use vocab::erasure_coding::{ErasureCodingPolicy, FIRST_USER_DEFINED, LAST, PolicyState, REPLICATION, Stripe, XATTR};
@@ -120,11 +120,13 @@ impl Tree {
 
     /// The policy in effect: of a file its own, of a directory the nearest one. `None` where files are replicated; symlinks have none.
     pub fn erasure_coding_policy(&self, store: &Store, inode: InodeHandle) -> Option<&ErasureCodingPolicy> {
-        match store.inode(inode).kind {
-            InodeKind::File { erasure_coding_policy: REPLICATION, .. } => None,
-            InodeKind::File { erasure_coding_policy, .. } => self.erasure_coding.by_id(erasure_coding_policy),
-            InodeKind::Directory { .. } => self.erasure_coding.by_name(&self.erasure_coding_name(store, inode)?),
-            InodeKind::Symlink | InodeKind::Reference { .. } => None,
+        match store.kind(inode) {
+            KindTag::File => match store.own_erasure_coding_policy(inode) {
+                REPLICATION => None,
+                id => self.erasure_coding.by_id(id),
+            },
+            KindTag::Directory => self.erasure_coding.by_name(&self.erasure_coding_name(store, inode)?),
+            KindTag::Symlink | KindTag::Reference => None,
         }
     }
 }

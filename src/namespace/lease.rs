@@ -8,6 +8,9 @@ use vocab::time::MonotonicMs;
 /// After this time without renewal another client may take a file over (`LEASE_SOFTLIMIT_PERIOD`).
 pub const SOFT_LIMIT_MS: u64 = 60_000;
 
+/// A renewal so soon after another leaves the order of ages alone.
+const AGE_GRAIN_MS: u64 = 1_000;
+
 /// The lease of one client.
 #[derive(Clone, Debug)]
 pub struct Lease {
@@ -15,6 +18,8 @@ pub struct Lease {
     pub holder: Arc<str>,
     /// Last renewal.
     pub renewed: MonotonicMs,
+    /// Its time in the order of ages: not after the last renewal, and less than [`AGE_GRAIN_MS`] before it.
+    queued: MonotonicMs,
     /// Files it writes.
     pub files: BTreeSet<InodeId>,
 }
@@ -35,6 +40,17 @@ struct Internal {
     made: MonotonicMs,
 }
 
+impl Lease {
+    fn renew(&mut self, now: MonotonicMs, by_age: &mut BTreeSet<(MonotonicMs, Arc<str>)>) {
+        self.renewed = now;
+        if now.since(self.queued) >= AGE_GRAIN_MS {
+            by_age.remove(&(self.queued, self.holder.clone()));
+            by_age.insert((now, self.holder.clone()));
+            self.queued = now;
+        }
+    }
+}
+
 impl Leases {
     /// Sets the clock that new leases and renewals are stamped with.
     pub fn set_now(&mut self, now: MonotonicMs) {
@@ -47,14 +63,16 @@ impl Leases {
 
     /// Adds a file to a client's lease, which counts as a renewal.
     pub(crate) fn add(&mut self, holder: &str, file: InodeId) {
-        if !self.by_holder.contains_key(holder) {
-            let holder: Arc<str> = holder.into();
-            self.by_age.insert((self.now, holder.clone()));
-            self.by_holder.insert(holder.clone(), Lease { holder, renewed: self.now, files: BTreeSet::new() });
+        let now = self.now;
+        if let Some(lease) = self.by_holder.get_mut(holder) {
+            lease.renew(now, &mut self.by_age);
+            lease.files.insert(file);
+            return;
         }
-        self.renew(holder);
-        let Some(lease) = self.by_holder.get_mut(holder) else { unreachable!("just made") };
-        lease.files.insert(file);
+        let holder: Arc<str> = holder.into();
+        self.by_age.insert((now, holder.clone()));
+        let lease = Lease { holder: holder.clone(), renewed: now, queued: now, files: BTreeSet::from([file]) };
+        self.by_holder.insert(holder, lease);
     }
 
     /// Takes a file out of a client's lease; an empty lease ends.
@@ -64,7 +82,7 @@ impl Leases {
         if lease.files.is_empty()
             && let Some(lease) = self.by_holder.remove(holder)
         {
-            self.by_age.remove(&(lease.renewed, lease.holder));
+            self.by_age.remove(&(lease.queued, lease.holder));
         }
     }
 
@@ -72,9 +90,7 @@ impl Leases {
     pub fn renew(&mut self, holder: &str) -> bool {
         let now = self.now;
         let Some(lease) = self.by_holder.get_mut(holder) else { return false };
-        self.by_age.remove(&(lease.renewed, lease.holder.clone()));
-        lease.renewed = now;
-        self.by_age.insert((now, lease.holder.clone()));
+        lease.renew(now, &mut self.by_age);
         true
     }
 
@@ -82,7 +98,7 @@ impl Leases {
     pub fn renew_all(&mut self) {
         let now = self.now;
         self.by_age = self.by_holder.keys().map(|holder| (now, holder.clone())).collect();
-        self.by_holder.values_mut().for_each(|lease| lease.renewed = now);
+        self.by_holder.values_mut().for_each(|lease| (lease.renewed, lease.queued) = (now, now));
     }
 
     /// The lease of a client.
@@ -93,11 +109,11 @@ impl Leases {
     pub fn soft_expired(&self, holder: &str) -> bool {
         self.get(holder).is_none_or(|lease| self.now.since(lease.renewed) > SOFT_LIMIT_MS)
     }
-    /// Leases not renewed for `limit_ms`, oldest first.
+    /// Leases not renewed for `limit_ms`, oldest first (to the second).
     pub fn expired(&self, limit_ms: u64) -> impl Iterator<Item = &Lease> {
         let now = self.now;
-        let old = self.by_age.iter().take_while(move |(renewed, _)| now.since(*renewed) > limit_ms);
-        old.filter_map(|(_, holder)| self.by_holder.get(holder))
+        let old = self.by_age.iter().take_while(move |(queued, _)| now.since(*queued) > limit_ms);
+        old.filter_map(|(_, holder)| self.by_holder.get(holder)).filter(move |l| now.since(l.renewed) > limit_ms)
     }
     /// Number of clients that write.
     pub fn len(&self) -> usize {
@@ -142,6 +158,14 @@ mod tests {
         assert_eq!(leases.expired(SOFT_LIMIT_MS).map(|l| &*l.holder).collect::<Vec<_>>(), ["a"]);
         assert!(leases.renew("a") && !leases.renew("nobody"));
         assert_eq!(leases.expired(SOFT_LIMIT_MS).count(), 0);
+        leases.set_now(MonotonicMs(1_000 + SOFT_LIMIT_MS + 500));
+        assert!(leases.renew("a"));
+        leases.set_now(MonotonicMs(1_000 + 2 * SOFT_LIMIT_MS + 200));
+        assert_eq!(
+            leases.expired(SOFT_LIMIT_MS).map(|l| &*l.holder).collect::<Vec<_>>(),
+            ["b"],
+            "renewed twice within a second"
+        );
         leases.remove("b", InodeId(2));
         assert_eq!(leases.len(), 2);
         leases.remove("b", InodeId(3));

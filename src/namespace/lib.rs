@@ -21,15 +21,17 @@ pub mod resolve;
 pub mod side;
 pub mod storage_policy;
 pub mod summary;
+mod walker;
 
 pub use access::{Checker, Walk, Wanted};
 pub use construction::Construction;
 pub use quota::QuotaRecord;
 pub use resolve::Resolved;
+pub use walker::{Place, Walker};
 
 use children::{Children, Lists};
 use mem::side::SideTable;
-use record::{Features, GroupId, Inode, InodeHandle, InodeKind, Store, UserId};
+use record::{Features, GroupId, Inode, InodeHandle, InodeKind, KindTag, Store, UserId};
 use std::collections::VecDeque;
 use vocab::{InodeId, Mode, TimeMs};
 
@@ -48,6 +50,8 @@ pub struct Tree {
     pub leases: lease::Leases,
     detached: VecDeque<reclaim::Detached>,
     inode_count: u64,
+    /// Directories that were taken out of a list: counts every change after which a path may lead elsewhere than it did.
+    moves: u64,
     /// Directories that allow snapshots. They are refused for now; the count keeps every other walk free of the question.
     snapshottable: u64,
     /// Erasure coding policies.
@@ -94,6 +98,7 @@ impl Tree {
             leases: lease::Leases::default(),
             detached: VecDeque::new(),
             inode_count: 1,
+            moves: 0,
             snapshottable: 0,
             erasure_coding: erasure_coding::Policies::default(),
         };
@@ -137,6 +142,9 @@ impl Tree {
             store.set_children(parent, list, count - 1);
         }
         store.set_parent(child, None);
+        if store.kind(child) == KindTag::Directory {
+            self.moves += 1;
+        }
     }
 
     /// Makes an inode and enters it below `parent`, with counts and quota usage. The name must be free.
@@ -166,6 +174,6 @@ impl Tree {
 
     /// Raises a directory's modification time; an earlier one changes nothing (Hadoop's `updateModificationTime`).
     pub fn touch(&mut self, store: &mut Store, directory: InodeHandle, time: TimeMs) {
-        store.edit_inode(directory, |i| i.mtime = i.mtime.max(time));
+        store.raise_mtime(directory, time);
     }
 }

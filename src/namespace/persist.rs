@@ -57,6 +57,7 @@ impl Tree {
             leases: lease::Leases::default(),
             detached: VecDeque::new(),
             inode_count: rest.u64()?,
+            moves: 0,
             snapshottable: rest.u64()?,
             erasure_coding: Policies::restore(rest)?,
         };

@@ -2,10 +2,10 @@
 //! and reloaded state count the same: the last block of an open file counts in full, whatever its replicas.
 
 use crate::Tree;
-use crate::codec::{decode_quota, encode_quota};
+use crate::codec::{add_use, decode_quota, encode_quota};
 use crate::resolve::text;
 use crate::side::{inode_of, key};
-use record::{Features, InodeHandle, InodeKind, KindTag, Store};
+use record::{Features, InodeHandle, KindTag, Store};
 use vocab::erasure_coding::Stripe;
 use vocab::quota::{Quota, Usage};
 use vocab::refusal::QuotaExceeded;
@@ -110,17 +110,14 @@ impl Tree {
 
     /// The shape of a file below a directory whose storage policy is known.
     pub(crate) fn file_shape_below(&self, store: &Store, file: InodeHandle, inherited: u8) -> Option<FileShape> {
-        let inode = store.inode(file);
-        let InodeKind::File { replication, block_size, erasure_coding_policy, storage_policy } = inode.kind else {
-            return None;
-        };
+        let file = store.file(file)?;
         Some(FileShape {
-            replication,
-            block_size,
-            open: inode.features.contains(Features::CONSTRUCTION),
-            storage_policy: if storage_policy == UNSPECIFIED { inherited } else { storage_policy },
-            erasure_coding_policy,
-            stripe: self.erasure_coding.stripe(erasure_coding_policy),
+            replication: file.replication,
+            block_size: file.block_size,
+            open: file.features.contains(Features::CONSTRUCTION),
+            storage_policy: if file.storage_policy == UNSPECIFIED { inherited } else { file.storage_policy },
+            erasure_coding_policy: file.erasure_coding_policy,
+            stripe: self.erasure_coding.stripe(file.erasure_coding_policy),
         })
     }
 
@@ -203,10 +200,11 @@ impl Tree {
         }
         let mut current = Some(directory);
         while let Some(inode) = current {
-            if store.features(inode).contains(Features::QUOTA) {
-                self.edit_quota(inode, |record| add(&mut record.usage, delta));
+            let (features, parent) = store.features_and_parent(inode);
+            if features.contains(Features::QUOTA) {
+                self.quotas.edit(key(inode), |bytes| add_use(bytes, delta));
             }
-            current = store.parent(inode);
+            current = parent;
         }
     }
 
@@ -226,10 +224,13 @@ impl Tree {
         }
         let mut current = Some(directory);
         while let Some(inode) = current.filter(|i| Some(*i) != stop) {
-            if let Some(record) = self.quota(store, inode) {
+            let (features, parent) = store.features_and_parent(inode);
+            if features.contains(Features::QUOTA)
+                && let Some(record) = self.quota(store, inode)
+            {
                 record.verify(delta, || text(&self.path_of(store, inode)))?;
             }
-            current = store.parent(inode);
+            current = parent;
         }
         Ok(())
     }

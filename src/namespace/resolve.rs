@@ -98,8 +98,9 @@ impl Tree {
     /// # Errors
     /// `FileNotFound` for `/.reserved/.inodes/<id>` of no inode.
     pub fn resolve<'p>(&self, store: &Store, path: &'p [u8]) -> Result<Resolved<'p>, Refusal> {
-        let mut parts = components(path);
-        if parts.next() == Some(RESERVED) {
+        // nearly no path is one of these, and all others need no look at their components
+        if is_reserved(path) {
+            let mut parts = components(path).skip(1);
             match parts.next() {
                 Some(INODES) => {
                     if let Some(id) = parts.next() {
@@ -142,17 +143,11 @@ impl Tree {
     }
 
     fn walk<'p>(&self, store: &Store, path: Cow<'p, [u8]>, raw: bool) -> Resolved<'p> {
-        let mut parts = SmallVec::new();
-        let start = path.as_ptr() as usize;
-        for part in components(&path) {
-            let at = (part.as_ptr() as usize - start) as u32;
-            parts.push((at, at + part.len() as u32));
-        }
-        let mut resolved = Resolved { text: path, parts, inodes: SmallVec::new(), raw };
+        let mut resolved = Resolved { parts: parts_of(&path), text: path, inodes: SmallVec::new(), raw };
         let mut current = self.root();
         resolved.inodes.push(current);
-        for i in 0..resolved.parts.len() {
-            match self.child(store, current, resolved.component(i)) {
+        for (start, end) in &resolved.parts {
+            match self.child(store, current, &resolved.text[*start as usize..*end as usize]) {
                 Some(child) => current = child,
                 None => break,
             }
@@ -164,12 +159,7 @@ impl Tree {
     /// A path of which nothing but the root is known: for messages about inodes that are gone.
     pub fn unresolved_path<'p>(&self, path: &'p [u8]) -> Resolved<'p> {
         let mut resolved =
-            Resolved { text: Cow::Borrowed(path), parts: SmallVec::new(), inodes: SmallVec::new(), raw: false };
-        let start = path.as_ptr() as usize;
-        resolved.parts.extend(components(path).map(|part| {
-            let at = (part.as_ptr() as usize - start) as u32;
-            (at, at + part.len() as u32)
-        }));
+            Resolved { text: Cow::Borrowed(path), parts: parts_of(path), inodes: SmallVec::new(), raw: false };
         resolved.inodes.push(self.root());
         if resolved.parts.is_empty() {
             resolved.inodes.clear();
@@ -235,6 +225,25 @@ impl Tree {
             target: text(self.symlink_target(link)),
         })
     }
+}
+
+/// Whether the first component is `.reserved`.
+pub(crate) fn is_reserved(path: &[u8]) -> bool {
+    let start = path.iter().position(|b| *b != b'/').unwrap_or(path.len());
+    path[start..].strip_prefix(RESERVED).is_some_and(|rest| rest.first().is_none_or(|b| *b == b'/'))
+}
+
+/// Where the components of a path begin and end.
+fn parts_of(path: &[u8]) -> SmallVec<[(u32, u32); 16]> {
+    let mut parts = SmallVec::new();
+    let mut start = 0;
+    for end in memchr::memchr_iter(b'/', path).chain([path.len()]) {
+        if end > start {
+            parts.push((start as u32, end as u32));
+        }
+        start = end + 1;
+    }
+    parts
 }
 
 /// What is left of a path behind its first `n` components.

@@ -7,10 +7,7 @@ use vocab::storage_policy::UNSPECIFIED;
 impl Tree {
     /// The policy number set on the inode itself, 0 for none.
     pub fn own_storage_policy(&self, store: &Store, inode: InodeHandle) -> u8 {
-        match store.inode(inode).kind {
-            InodeKind::Directory { storage_policy, .. } | InodeKind::File { storage_policy, .. } => storage_policy,
-            InodeKind::Symlink | InodeKind::Reference { .. } => UNSPECIFIED,
-        }
+        store.own_storage_policy(inode)
     }
 
     /// The policy number in effect, 0 if nothing is set up to the root. Symlinks have none.
