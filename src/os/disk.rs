@@ -136,6 +136,14 @@ pub trait Lock: Send + Sync + Debug {}
 
 /// An open file.
 pub trait File: Send + Sync + Debug {
+    /// A part of the file as memory of our own, see [`crate::mapping`]: `length` bytes from `offset` on (multiples of 4,096), at a multiple of `alignment`
+    /// (a power of two, 4,096 or more), with zeros behind them up to the next one. Changes of the memory do not reach the file.
+    ///
+    /// # Errors
+    /// As the operating system's.
+    fn map(&self, offset: u64, length: usize, alignment: usize) -> io::Result<&'static mut [u8]> {
+        crate::mapping::copy(&|bytes, at| self.read_at(bytes, at), offset, length, alignment)
+    }
     /// Reads at an offset; fewer bytes than asked for are no error, 0 is the end.
     ///
     /// # Errors

@@ -133,6 +133,9 @@ impl Drop for RealLock {
 struct RealFile(fs::File);
 
 impl File for RealFile {
+    fn map(&self, offset: u64, length: usize, alignment: usize) -> io::Result<&'static mut [u8]> {
+        crate::mapping::map(&self.0, offset, length, alignment)
+    }
     fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
         loop {
             match self.0.read_at(bytes, offset) {

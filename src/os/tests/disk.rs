@@ -132,3 +132,25 @@ fn faults_are_what_they_say() {
     assert!(file.write_at(b"abcd", 0).is_err());
     assert!(file.sync_data().is_err() && disk.open(Path::new("/g"), Open::CreateNew).is_err());
 }
+
+#[test]
+fn mapped_memory_is_aligned_private_and_given_back() {
+    both("mapping", |disk, root| {
+        let path = root.join("a");
+        let file = disk.open(&path, Open::CreateNew).unwrap();
+        let content: Vec<u8> = (0..20_480u32).map(|at| (at / 7) as u8).collect();
+        file.write_all_at(&content, 0).unwrap();
+        let memory = file.map(4_096, 12_288, 1 << 21).unwrap();
+        assert_eq!((memory.as_ptr().align_offset(1 << 21), memory.len()), (0, 1 << 21));
+        assert_eq!(memory[..12_288], content[4_096..16_384]);
+        assert!(memory[12_288..].iter().all(|byte| *byte == 0));
+        os::mapping::populate(memory);
+        memory.fill(9);
+        assert_eq!(disk.read(&path).unwrap(), content);
+        let (first, rest) = memory.split_at_mut(1 << 20);
+        os::mapping::give_back(first);
+        assert_eq!(rest[17], 9);
+        os::mapping::give_back(rest);
+        assert_eq!(file.map(0, 0, 4_096).unwrap(), [0; 4_096]);
+    });
+}
