@@ -167,6 +167,10 @@ impl Tree {
         });
     }
 
+    /// Whether any directory allows snapshots.
+    pub fn has_snapshottable(&self) -> bool {
+        self.snapshottable > 0
+    }
     /// Whether a path runs through a directory that allows snapshots.
     pub fn below_snapshottable(&self, store: &Store, path: &Resolved<'_>) -> bool {
         self.snapshottable > 0 && path.inodes().iter().any(|i| store.features(*i).contains(Features::SNAPSHOTTABLE))

@@ -109,7 +109,7 @@ impl Tree {
     }
 
     /// The shape of a file below a directory whose storage policy is known.
-    pub(crate) fn file_shape_below(&self, store: &Store, file: InodeHandle, inherited: u8) -> Option<FileShape> {
+    pub fn file_shape_below(&self, store: &Store, file: InodeHandle, inherited: u8) -> Option<FileShape> {
         let file = store.file(file)?;
         Some(FileShape {
             replication: file.replication,

@@ -86,7 +86,9 @@ impl State {
                     .add(&erasure_coding_policy);
                 for b in self.store.blocks_of(handle) {
                     let info = self.store.block(b);
-                    pair.add(&self.logged_block(info.block)).add(&info.replication).add(&self.store.block_file(b).map(|h| self.store.inode_id(h)));
+                    pair.add(&self.logged_block(info.block))
+                        .add(&info.replication)
+                        .add(&self.store.block_file(b).map(|h| self.store.inode_id(h)));
                 }
             }
             InodeKind::Symlink => {

@@ -11,7 +11,7 @@ pub(crate) const FREED_AT_ONCE: u64 = 2_048;
 
 struct Release<'a> {
     blocks: &'a mut blocks::Blocks,
-    uncommitted: &'a mut std::collections::HashMap<vocab::BlockId, Block>,
+    uncommitted: &'a mut hashbrown::HashMap<vocab::BlockId, Block>,
 }
 
 impl BlockSink for Release<'_> {
@@ -34,21 +34,19 @@ impl State {
     /// Runs `change` on a file and brings quota use along: what the file counted before is taken away, what it counts afterwards is added.
     /// Blocks before `from` must not change.
     pub(crate) fn with_usage<R>(&mut self, file: InodeHandle, from: usize, change: impl FnOnce(&mut State) -> R) -> R {
-        let before = self.usage_from(file, from);
+        let Some(shape) = self.tree.file_shape(&self.store, file) else { return change(self) };
+        let before = self.tree.blocks_usage(&self.store, file, &shape, from);
         let result = change(self);
-        let after = self.usage_from(file, from);
+        // no change of a file changes its storage policy
+        let after = match self.tree.file_shape_below(&self.store, file, shape.storage_policy) {
+            Some(shape) => self.tree.blocks_usage(&self.store, file, &shape, from),
+            None => Usage::default(),
+        };
         if let Some(parent) = self.store.parent(file) {
             let delta = namespace::quota::difference(&after, &before);
             self.tree.add_usage(&self.store, parent, &delta);
         }
         result
-    }
-
-    fn usage_from(&self, file: InodeHandle, from: usize) -> Usage {
-        match self.tree.file_shape(&self.store, file) {
-            Some(shape) => self.tree.blocks_usage(&self.store, file, &shape, from),
-            None => Usage::default(),
-        }
     }
 
     /// Appends a block to a file.
@@ -83,7 +81,9 @@ impl State {
     /// Gives an existing block the length and stamp of a record.
     pub(crate) fn update_block(&mut self, b: BlockHandle, block: Block) {
         let was = self.store.block_core(b);
-        self.uncommitted.remove(&was.id);
+        if !self.uncommitted.is_empty() {
+            self.uncommitted.remove(&was.id);
+        }
         if was != block {
             self.store.edit_block(b, |i| i.block = block);
         }
@@ -143,9 +143,7 @@ impl State {
     /// Marks all blocks of a file as those of an open or a closed one.
     pub(crate) fn mark_open(&mut self, file: InodeHandle, open: bool) {
         for b in self.store.blocks_of(file) {
-            if self.store.block(b).open != open {
-                self.store.edit_block(b, |i| i.open = open);
-            }
+            self.store.set_block_open(b, open);
         }
     }
 

@@ -17,14 +17,14 @@ pub mod tokens;
 
 pub use digest::Digest;
 pub use effects::{Effect, Effects};
-pub use fit::{Applied, Fit, Fitted, Mismatch, Mode, Unsupported};
+pub use fit::{Applied, Fit, Fitted, Mismatch, Mode, Paths, Unsupported};
 pub use namespace::RootAttributes;
 pub use preserved::Preserved;
 pub use retry::{RetryCache, RetryEntry, RetryPayload};
 pub use sequences::Sequences;
 
+use hashbrown::HashMap;
 use namespace::Tree;
-use std::collections::HashMap;
 use std::fmt;
 use vocab::time::{MonotonicMs, Now};
 use vocab::{Block, BlockId, BlockState};

@@ -1,7 +1,8 @@
 //! Answers of at-most-once calls, so that a repeated call is answered and not done again. Filled by `apply` from the ids in the records;
 //! soft: it is not in the image, and its ages do not count for the digest.
 
-use std::collections::{HashMap, VecDeque};
+use hashbrown::HashMap;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use vocab::time::MonotonicMs;
 use vocab::{Block, InodeId, RpcIds};

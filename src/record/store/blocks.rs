@@ -284,6 +284,14 @@ impl Store {
             self.index_set(new, now);
         }
     }
+    /// Says whether the file of a block is being written.
+    pub fn set_block_open(&mut self, b: BlockHandle, open: bool) {
+        match self.place(b) {
+            Place::Separate(slot) => self.blocks.edit(slot, |r| r.set(f::OPEN, u64::from(open))),
+            Place::Fused(..) if !open => {}
+            Place::Fused(..) => self.edit_block(b, |i| i.open = true),
+        }
+    }
     fn write_separate(&mut self, slot: NonZeroU32, info: &BlockInfo) {
         let (mut after, wide) = self.encode_block(info);
         let before = self.blocks.get(slot);

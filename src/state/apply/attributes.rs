@@ -30,12 +30,13 @@ impl State {
                 let replication = (*replication).clamp(cx.policy.replication_min, cx.policy.replication_max);
                 return self.apply_replication(inode, replication);
             }
-            Record::SetPermissions { mode, .. } => store.edit_inode(inode, |i| i.mode = Mode::new(*mode)),
+            Record::SetPermissions { mode, .. } => store.set_mode(inode, Mode::new(*mode)),
             Record::SetOwner { user, group, .. } => tree.set_owner(store, inode, user.as_deref(), group.as_deref()),
-            Record::Times { mtime, atime, .. } => store.edit_inode(inode, |i| {
+            Record::Times { mtime, atime, .. } => {
                 let pick = |new: TimeMs, old: TimeMs| if new.0 < 0 { old } else { new };
-                (i.mtime, i.atime) = (pick(*mtime, i.mtime), pick(*atime, i.atime));
-            }),
+                let (old_mtime, old_atime) = store.times(inode);
+                store.set_times(inode, pick(*mtime, old_mtime), pick(*atime, old_atime));
+            }
             Record::SetAcl { entries, .. } => tree.apply_logical_acl(store, inode, entries),
             Record::SetStoragePolicy { policy, .. } => tree.set_storage_policy(store, inode, *policy),
             Record::SetXattr { xattrs, rpc, .. } => {

@@ -50,7 +50,9 @@ impl State {
             self.set_xattrs(file, add.xattrs.clone());
         }
         self.tree.open(&mut self.store, file, &add.client_name, &add.client_machine);
-        self.with_usage(file, 0, |s| s.replace_blocks(file, &add.blocks, false, cx.mode));
+        if !add.blocks.is_empty() {
+            self.with_usage(file, 0, |s| s.replace_blocks(file, &add.blocks, false, cx.mode));
+        }
         self.remember(cx, add.rpc, RetryPayload::File(add.inode_id));
         Applied { inode: Some(add.inode_id), removed }
     }
@@ -65,7 +67,7 @@ impl State {
             s.replace_blocks(file, &add.blocks, false, cx.mode);
             partial
         });
-        self.store.edit_inode(file, |i| (i.mtime, i.atime) = (add.mtime, add.atime));
+        self.store.set_times(file, add.mtime, add.atime);
         if !was_open {
             self.remember(cx, add.rpc, RetryPayload::Append(id, partial));
         }
@@ -73,7 +75,7 @@ impl State {
     }
 
     pub(super) fn apply_close(&mut self, cx: &mut Context<'_>, close: &AddClose<'_>, file: InodeHandle) -> Applied {
-        self.store.edit_inode(file, |i| (i.mtime, i.atime) = (close.mtime, close.atime));
+        self.store.set_times(file, close.mtime, close.atime);
         self.with_usage(file, 0, |s| {
             s.replace_blocks(file, &close.blocks, true, cx.mode);
             s.tree.close(&mut s.store, file);

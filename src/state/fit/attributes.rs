@@ -1,6 +1,6 @@
 //! Records that change attributes of one inode, and records of tables and counters.
 
-use super::{Mismatch, Plan, Planned, Unfit, text};
+use super::{Mismatch, Paths, Plan, Planned, Unfit, text};
 use crate::State;
 use edit::Record;
 use edit::rules::Rule;
@@ -10,9 +10,9 @@ use vocab::erasure_coding::{ErasureCodingPolicy, PolicyState, REPLICATION, Strip
 use vocab::xattr::{Xattr, XattrNamespace};
 
 impl State {
-    pub(super) fn plan_attributes(&self, record: &Record<'_>) -> Planned {
+    pub(super) fn plan_attributes(&self, record: &Record<'_>, paths: &mut Paths<'_>) -> Planned {
         match record {
-            Record::SetReplication { path, .. } => match self.walk(path)?.last() {
+            Record::SetReplication { path, .. } => match self.place(path, paths)?.last {
                 None => Err(Unfit::NoOp(Rule::SetReplicationMissing)),
                 Some(file) if self.tree.file_shape(&self.store, file).is_some_and(|s| s.stripe.is_none()) => {
                     Ok(Plan::Inode(file))
@@ -20,26 +20,26 @@ impl State {
                 Some(_) => Err(Unfit::NoOp(Rule::SetReplicationDirectory)),
             },
             Record::SetOwner { path, user: None, group: None } => {
-                self.existing(path).and(Err(Unfit::NoOp(Rule::SetOwnerUnchanged)))
+                self.existing(path, paths).and(Err(Unfit::NoOp(Rule::SetOwnerUnchanged)))
             }
             Record::Times { path, mtime, atime } if mtime.0 < 0 && atime.0 < 0 => {
-                self.existing(path).and(Err(Unfit::NoOp(Rule::TimesUnchanged)))
+                self.existing(path, paths).and(Err(Unfit::NoOp(Rule::TimesUnchanged)))
             }
             Record::SetPermissions { path, .. }
             | Record::SetOwner { path, .. }
             | Record::Times { path, .. }
             | Record::SetAcl { path, .. }
-            | Record::SetStoragePolicy { path, .. } => self.existing(path).map(Plan::Inode),
+            | Record::SetStoragePolicy { path, .. } => self.existing(path, paths).map(Plan::Inode),
             Record::SetNamespaceQuota { path, .. }
             | Record::ClearNamespaceQuota { path }
             | Record::SetQuota { path, .. }
-            | Record::SetQuotaByKind { path, .. } => self.directory(path).map(Plan::Inode),
+            | Record::SetQuotaByKind { path, .. } => self.directory(path, paths).map(Plan::Inode),
             Record::SetXattr { path, xattrs, .. } => {
                 supported_xattrs(xattrs)?;
-                self.existing(path).map(Plan::Inode)
+                self.existing(path, paths).map(Plan::Inode)
             }
             Record::RemoveXattr { path, xattrs, .. } => {
-                let inode = self.existing(path)?;
+                let inode = self.existing(path, paths)?;
                 let any = xattrs.iter().any(|x| self.tree.xattr(inode, x.namespace, &x.name).is_some());
                 if any { Ok(Plan::Inode(inode)) } else { Err(Unfit::NoOp(Rule::RemoveXattrAbsent)) }
             }
@@ -47,8 +47,8 @@ impl State {
         }
     }
 
-    fn directory(&self, path: &[u8]) -> Result<InodeHandle, Unfit> {
-        let inode = self.existing(path)?;
+    fn directory(&self, path: &[u8], paths: &mut Paths<'_>) -> Result<InodeHandle, Unfit> {
+        let inode = self.existing(path, paths)?;
         match self.store.kind(inode) {
             KindTag::Directory => Ok(inode),
             _ => Err(Mismatch::new(format!("Path is not a directory: {}", text(path))).into()),

@@ -1,6 +1,6 @@
 //! Records that open, write and close files.
 
-use super::{Mismatch, Plan, Planned, Unfit, text};
+use super::{Mismatch, Paths, Plan, Planned, Unfit, text};
 use crate::State;
 use edit::record::AddClose;
 use edit::rules::Rule;
@@ -10,7 +10,7 @@ use vocab::Block;
 use vocab::erasure_coding::REPLICATION;
 
 impl State {
-    pub(super) fn plan_add(&self, add: &AddClose<'_>) -> Planned {
+    pub(super) fn plan_add(&self, add: &AddClose<'_>, paths: &mut Paths<'_>) -> Planned {
         let striped = add.erasure_coding_policy != REPLICATION;
         if striped && self.tree.erasure_coding.by_id(add.erasure_coding_policy).is_none() {
             let (path, id) = (text(&add.path), add.erasure_coding_policy);
@@ -18,8 +18,8 @@ impl State {
                 Mismatch(format!("Cannot find erasure coding policy for new file {path}, ecPolicyID={id}")).into()
             );
         }
-        let resolved = self.walk(&add.path)?;
-        let old = resolved.last();
+        let place = self.place(&add.path, paths)?;
+        let old = place.last;
         if let Some(old) = old {
             if self.store.kind(old) != KindTag::File {
                 return Err(Mismatch::new(format!("Path is not a file: {}", text(&add.path))).into());
@@ -29,14 +29,14 @@ impl State {
                 return Ok(Plan::Inode(old));
             }
         }
-        let parent = self.parent_directory(&resolved)?;
+        let parent = self.parent_directory(&place, &add.path)?;
         self.fresh_inode(add.inode_id, &add.path)?;
         self.check_new_blocks(striped, &add.blocks, &add.path)?;
         Ok(Plan::Create { parent, replaces: old })
     }
 
-    pub(super) fn plan_close(&self, close: &AddClose<'_>) -> Planned {
-        let file = self.file(&close.path)?;
+    pub(super) fn plan_close(&self, close: &AddClose<'_>, paths: &mut Paths<'_>) -> Planned {
+        let file = self.file(&close.path, paths)?;
         if !self.is_open(file) {
             return Err(Mismatch::new(format!("File is not under construction: {}", text(&close.path))).into());
         }
@@ -44,8 +44,8 @@ impl State {
         Ok(Plan::Inode(file))
     }
 
-    pub(super) fn plan_update_blocks(&self, path: &[u8], blocks: &[Block]) -> Planned {
-        let file = self.file(path)?;
+    pub(super) fn plan_update_blocks(&self, path: &[u8], blocks: &[Block], paths: &mut Paths<'_>) -> Planned {
+        let file = self.file(path, paths)?;
         self.check_blocks(file, blocks, path)?;
         Ok(Plan::Inode(file))
     }
@@ -99,8 +99,14 @@ impl State {
         Ok(())
     }
 
-    pub(super) fn plan_add_block(&self, path: &[u8], penultimate: Option<&Block>, last: &Block) -> Planned {
-        let file = self.file(path)?;
+    pub(super) fn plan_add_block(
+        &self,
+        path: &[u8],
+        penultimate: Option<&Block>,
+        last: &Block,
+        paths: &mut Paths<'_>,
+    ) -> Planned {
+        let file = self.file(path, paths)?;
         let old = self.store.last_block(file).map(|b| self.store.block_core(b));
         match (old, penultimate) {
             (None, None) => {}
@@ -121,16 +127,22 @@ impl State {
         Ok(Plan::Inode(file))
     }
 
-    pub(super) fn plan_append(&self, path: &[u8]) -> Planned {
-        let file = self.file(path)?;
+    pub(super) fn plan_append(&self, path: &[u8], paths: &mut Paths<'_>) -> Planned {
+        let file = self.file(path, paths)?;
         if self.is_open(file) {
             return Err(Unfit::NoOp(Rule::AppendOpen));
         }
         Ok(Plan::Inode(file))
     }
 
-    pub(super) fn plan_truncate(&self, path: &[u8], new_length: u64, block: Option<&Block>) -> Planned {
-        let file = self.file(path)?;
+    pub(super) fn plan_truncate(
+        &self,
+        path: &[u8],
+        new_length: u64,
+        block: Option<&Block>,
+        paths: &mut Paths<'_>,
+    ) -> Planned {
+        let file = self.file(path, paths)?;
         let mut end = 0u64;
         let mut cut = None;
         for b in self.store.blocks_of(file) {
@@ -155,11 +167,11 @@ impl State {
         }
     }
 
-    pub(super) fn plan_concat(&self, target: &[u8], sources: &[Cow<'_, [u8]>]) -> Planned {
-        let to = self.file(target)?;
+    pub(super) fn plan_concat(&self, target: &[u8], sources: &[Cow<'_, [u8]>], paths: &mut Paths<'_>) -> Planned {
+        let to = self.file(target, paths)?;
         let mut from = smallvec::SmallVec::new();
         for source in sources {
-            let file = self.file(source)?;
+            let file = self.file(source, paths)?;
             if file == to || from.contains(&file) {
                 return Err(Mismatch::new(format!("Concat of {} names {} twice", text(target), text(source))).into());
             }
@@ -173,8 +185,8 @@ impl State {
         Ok(Plan::Concat { target: to, sources: from })
     }
 
-    pub(super) fn plan_reassign(&self, path: &[u8]) -> Planned {
-        let file = self.file(path)?;
+    pub(super) fn plan_reassign(&self, path: &[u8], paths: &mut Paths<'_>) -> Planned {
+        let file = self.file(path, paths)?;
         if !self.is_open(file) {
             return Err(Mismatch::new(format!("File is not under construction: {}", text(path))).into());
         }

@@ -13,7 +13,7 @@ pub use attributes::unsupported_xattr;
 use crate::State;
 use edit::Record;
 use edit::rules::Rule;
-use namespace::Resolved;
+use namespace::{Place, Walker};
 use record::{InodeHandle, KindTag};
 use smallvec::SmallVec;
 use vocab::{InodeId, Policy};
@@ -112,10 +112,24 @@ pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
+/// Where the paths of a record lead.
+#[derive(Debug)]
+pub enum Paths<'p> {
+    /// It is found by walking them.
+    Walk(&'p mut Walker),
+    /// Who made the record has walked them under the same hold: in the order of the record's fields, sources of a concat last.
+    Known(&'p [Place]),
+}
+
 impl State {
     /// Whether `record` can be applied, with its paths resolved.
     pub fn fit(&self, record: &Record<'_>, policy: &Policy) -> Fit {
-        match self.plan(record, policy) {
+        self.fit_at(record, policy, Paths::Walk(&mut Walker::default()))
+    }
+
+    /// As [`State::fit`], where something is known of the paths already. Known places must be those that a walk would find.
+    pub fn fit_at(&self, record: &Record<'_>, _policy: &Policy, mut paths: Paths<'_>) -> Fit {
+        match self.plan(record, &mut paths) {
             Ok(plan) => Fit::Fits(Fitted { plan }),
             Err(Unfit::NoOp(rule)) => Fit::NoOp(rule),
             Err(Unfit::Mismatch(mismatch)) => Fit::Mismatch(mismatch),
@@ -123,54 +137,70 @@ impl State {
         }
     }
 
-    fn plan(&self, record: &Record<'_>, _policy: &Policy) -> Planned {
+    fn plan(&self, record: &Record<'_>, paths: &mut Paths<'_>) -> Planned {
         match record {
-            Record::Add(add) => self.plan_add(add),
-            Record::Close(close) => self.plan_close(close),
-            Record::AddBlock { path, penultimate, last, .. } => self.plan_add_block(path, penultimate.as_ref(), last),
-            Record::UpdateBlocks { path, blocks, .. } => self.plan_update_blocks(path, blocks),
-            Record::Append { path, .. } => self.plan_append(path),
-            Record::Truncate { path, new_length, block, .. } => self.plan_truncate(path, *new_length, block.as_ref()),
-            Record::Concat { target, sources, .. } => self.plan_concat(target, sources),
-            Record::ReassignLease { path, .. } => self.plan_reassign(path),
-            Record::Mkdir { inode_id, path, .. } => self.plan_mkdir(*inode_id, path),
-            Record::Symlink { inode_id, path, .. } => self.plan_symlink(*inode_id, path),
-            Record::Delete { path, .. } => self.plan_delete(path),
-            Record::RenameOld { src, dst, .. } => self.plan_rename_old(src, dst),
-            Record::Rename { src, dst, options, .. } => self.plan_rename(src, dst, options),
+            Record::Add(add) => self.plan_add(add, paths),
+            Record::Close(close) => self.plan_close(close, paths),
+            Record::AddBlock { path, penultimate, last, .. } => {
+                self.plan_add_block(path, penultimate.as_ref(), last, paths)
+            }
+            Record::UpdateBlocks { path, blocks, .. } => self.plan_update_blocks(path, blocks, paths),
+            Record::Append { path, .. } => self.plan_append(path, paths),
+            Record::Truncate { path, new_length, block, .. } => {
+                self.plan_truncate(path, *new_length, block.as_ref(), paths)
+            }
+            Record::Concat { target, sources, .. } => self.plan_concat(target, sources, paths),
+            Record::ReassignLease { path, .. } => self.plan_reassign(path, paths),
+            Record::Mkdir { inode_id, path, .. } => self.plan_mkdir(*inode_id, path, paths),
+            Record::Symlink { inode_id, path, .. } => self.plan_symlink(*inode_id, path, paths),
+            Record::Delete { path, .. } => self.plan_delete(path, paths),
+            Record::RenameOld { src, dst, .. } => self.plan_rename_old(src, dst, paths),
+            Record::Rename { src, dst, options, .. } => self.plan_rename(src, dst, options, paths),
             Record::StartLogSegment | Record::EndLogSegment => Err(Unfit::NoOp(Rule::SegmentBoundary)),
-            other => self.plan_attributes(other),
+            other => self.plan_attributes(other, paths),
         }
     }
 
+    /// Where a path of a record leads.
+    pub(crate) fn place(&self, path: &[u8], paths: &mut Paths<'_>) -> Result<Place, Unfit> {
+        let place = match paths {
+            Paths::Known([place, rest @ ..]) => {
+                let place = *place;
+                *paths = Paths::Known(rest);
+                debug_assert_eq!(self.walk(path).ok(), Some(place), "where {} leads", text(path));
+                return Ok(place);
+            }
+            Paths::Walk(walker) if !self.tree.has_snapshottable() => walker.place(&self.tree, &self.store, path),
+            _ => return self.walk(path),
+        };
+        place.ok_or_else(|| missing(path))
+    }
     /// Walks a path of a record.
-    pub(crate) fn walk<'p>(&self, path: &'p [u8]) -> Result<Resolved<'p>, Unfit> {
+    fn walk(&self, path: &[u8]) -> Result<Place, Unfit> {
         let resolved = self.tree.resolve(&self.store, path).map_err(|_| missing(path))?;
         if self.tree.below_snapshottable(&self.store, &resolved) {
             return Err(Unfit::Unsupported("snapshots"));
         }
-        Ok(resolved)
+        Ok(resolved.place())
     }
     /// The inode of a path.
-    pub(crate) fn existing(&self, path: &[u8]) -> Result<InodeHandle, Unfit> {
-        self.walk(path)?.last().ok_or_else(|| missing(path))
+    pub(crate) fn existing(&self, path: &[u8], paths: &mut Paths<'_>) -> Result<InodeHandle, Unfit> {
+        self.place(path, paths)?.last.ok_or_else(|| missing(path))
     }
     /// The file of a path.
-    pub(crate) fn file(&self, path: &[u8]) -> Result<InodeHandle, Unfit> {
-        let inode = self.existing(path)?;
+    pub(crate) fn file(&self, path: &[u8], paths: &mut Paths<'_>) -> Result<InodeHandle, Unfit> {
+        let inode = self.existing(path, paths)?;
         match self.store.kind(inode) {
             KindTag::File => Ok(inode),
             _ => Err(Mismatch::new(format!("Path is not a file: {}", text(path))).into()),
         }
     }
     /// The directory above a path's last component.
-    pub(crate) fn parent_directory(&self, resolved: &Resolved<'_>) -> Result<InodeHandle, Unfit> {
-        let parent = resolved
-            .parent()
-            .ok_or_else(|| Mismatch::new(format!("Parent does not exist: {}", resolved.path_text())))?;
+    pub(crate) fn parent_directory(&self, place: &Place, path: &[u8]) -> Result<InodeHandle, Unfit> {
+        let parent = place.parent.ok_or_else(|| Mismatch::new(format!("Parent does not exist: {}", text(path))))?;
         match self.store.kind(parent) {
             KindTag::Directory => Ok(parent),
-            _ => Err(Mismatch::new(format!("Parent is not a directory: {}", resolved.path_text())).into()),
+            _ => Err(Mismatch::new(format!("Parent is not a directory: {}", text(path))).into()),
         }
     }
     /// That an id from a record can be given to a new inode.
