@@ -61,6 +61,17 @@ impl<R: Record> Arena<R> {
         Arena { pages: Pages::new(), fresh: 1, live: 0, free: 0, grace: [Chain::default(); 2], record }
     }
 
+    /// An arena over pages that were filled up to slot `fresh`, with `live` records; all others below it are `vacant`.
+    pub(crate) fn of_pages(pages: Pages, fresh: u32, live: u64, vacant: impl Iterator<Item = u32>) -> Arena<R> {
+        let mut arena = Arena { pages, fresh, live, ..Arena::new() };
+        for slot in vacant {
+            let next = arena.free;
+            *arena.slot_mut(slot) = R::vacant(next);
+            arena.free = slot;
+        }
+        arena
+    }
+
     /// Gets memory for `records` more records.
     pub fn reserve(&mut self, records: u64) {
         let slots = u64::from(self.fresh) + records;
@@ -177,6 +188,10 @@ impl<R: Record> Arena<R> {
     /// The pages: epoch, stamps, memory.
     pub fn pages(&self) -> &Pages {
         &self.pages
+    }
+    /// The words of all records, to be changed by several threads at once.
+    pub fn shared_words(&mut self) -> crate::bulk::SharedWords<'_> {
+        self.pages.shared_words()
     }
     /// Begins the next epoch.
     pub fn bump_epoch(&mut self) -> u32 {

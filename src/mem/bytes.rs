@@ -29,6 +29,14 @@ impl BytesRef {
     pub fn from_raw(raw: u64) -> BytesRef {
         BytesRef(raw)
     }
+    /// Of a slot of a page.
+    pub(crate) fn new(page: u32, slot: u32) -> BytesRef {
+        BytesRef((u64::from(page) << SLOT_BITS | u64::from(slot)) + 1)
+    }
+    /// Of a string kept apart.
+    pub(crate) fn apart(at: u32) -> BytesRef {
+        BytesRef(APART | u64::from(at))
+    }
     fn place(self) -> (u32, u32) {
         let at = self.0 - 1;
         ((at >> SLOT_BITS) as u32, at as u32 & ((1 << SLOT_BITS) - 1))
@@ -58,6 +66,24 @@ impl Bytes {
         Bytes { slab, apart: Vec::new(), apart_free: Vec::new(), count: 0, live_bytes: 0 }
     }
 
+    /// Longest string that is not kept apart.
+    pub(crate) const CLASS_MAX: usize = CLASS_MAX;
+    /// Bytes of a slot for strings of a length.
+    pub(crate) fn slot_bytes(length: usize) -> usize {
+        slot_bytes(length)
+    }
+    /// A store over pages that were filled from their first slot on: each with its length and number of strings. `totals` are count and bytes.
+    pub(crate) fn of_pages(
+        pages: Pages,
+        used: &[(u32, usize, u32)],
+        apart: Vec<Option<Box<[u8]>>>,
+        totals: (u64, u64),
+    ) -> Bytes {
+        let mut bytes = Bytes { apart, count: totals.0, live_bytes: totals.1, ..Bytes::new() };
+        bytes.slab.adopt(pages, used, slot_bytes);
+        bytes
+    }
+
     /// Gets memory for strings of so many bytes in all.
     pub fn reserve(&mut self, bytes: u64) {
         self.slab.reserve(bytes.div_ceil(crate::page::PAGE_BYTES as u64) as usize);
@@ -76,11 +102,11 @@ impl Bytes {
                 self.apart.len() as u32 - 1
             });
             self.apart[at as usize] = Some(string.into());
-            return BytesRef(APART | u64::from(at));
+            return BytesRef::apart(at);
         }
         let (page, slot) = self.slab.take(string.len(), slot_bytes(string.len()));
         self.slab.bytes_mut(page, slot)[..string.len()].copy_from_slice(string);
-        BytesRef((u64::from(page) << SLOT_BITS | u64::from(slot)) + 1)
+        BytesRef::new(page, slot)
     }
 
     /// The string. The reference must be a live one.

@@ -3,7 +3,7 @@
 #![allow(unsafe_code)] // mapping memory, and reading what is mapped
 
 use super::page::ChunkPages;
-use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 use std::ffi::c_void;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
@@ -51,6 +51,12 @@ impl MappedChunk {
             base = MappedChunk::map_aligned();
         }
         MappedChunk { pages: NonNull::new(base.cast()).expect("a mapping is never at 0"), lent: false }
+    }
+    /// Has the kernel put memory behind all of it now, in one call.
+    pub(crate) fn populate(&mut self) {
+        // SAFETY: the chunk's own mapping, exclusively borrowed; populating changes no content. Where the kernel does not know how, pages
+        // come one by one.
+        let _ = unsafe { madvise(self.pages.as_ptr().cast(), CHUNK_BYTES, Advice::LinuxPopulateWrite) };
     }
     /// Memory that was handed in for good.
     pub(crate) fn lent(memory: &'static mut ChunkPages) -> MappedChunk {

@@ -8,6 +8,7 @@
 //! small and can be written down whole.
 
 pub mod arena;
+pub mod bulk;
 pub mod bytes;
 #[cfg(not(miri))]
 mod chunk;

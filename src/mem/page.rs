@@ -34,19 +34,26 @@ pub(crate) struct ChunkPages(pub(crate) [Page; CHUNK_PAGES]);
 const _: () = assert!(size_of::<Page>() == PAGE_BYTES && size_of::<ChunkPages>() == CHUNK_PAGES * PAGE_BYTES);
 
 #[cfg(not(miri))]
-type WholeChunk = crate::chunk::MappedChunk;
+pub(crate) type WholeChunk = crate::chunk::MappedChunk;
 /// The interpreter that checks for undefined behaviour knows no mappings.
 #[cfg(miri)]
-type WholeChunk = Box<ChunkPages>;
+pub(crate) type WholeChunk = Box<ChunkPages>;
 
 #[cfg(not(miri))]
-fn whole_chunk() -> WholeChunk {
+pub(crate) fn whole_chunk() -> WholeChunk {
     WholeChunk::new()
 }
 #[cfg(miri)]
-fn whole_chunk() -> WholeChunk {
+pub(crate) fn whole_chunk() -> WholeChunk {
     bytemuck::zeroed_box()
 }
+/// Has the kernel put memory behind all of a chunk at once, which costs less than a fault for each page.
+#[cfg(not(miri))]
+pub(crate) fn populate(chunk: &mut WholeChunk) {
+    chunk.populate();
+}
+#[cfg(miri)]
+pub(crate) fn populate(_: &mut WholeChunk) {}
 #[cfg(not(miri))]
 fn lent_chunk(memory: &'static mut ChunkPages) -> WholeChunk {
     WholeChunk::lent(memory)
@@ -164,6 +171,24 @@ impl Pages {
     /// No page, epoch 0.
     pub fn new() -> Pages {
         Pages::default()
+    }
+
+    /// The first `count` pages of these chunks.
+    pub(crate) fn of_chunks(chunks: Vec<WholeChunk>, count: u32) -> Pages {
+        let moved_in = chunks.len() as u32;
+        let chunks = chunks.into_iter().map(Chunk::Whole).collect();
+        Pages { chunks, stamps: vec![0; count as usize], epoch: 0, frozen: None, moved_in }
+    }
+    /// All pages as words that several threads may change at once. Stamps them.
+    pub fn shared_words(&mut self) -> crate::bulk::SharedWords<'_> {
+        for number in 0..self.len() {
+            self.page_mut(number);
+        }
+        let pages = self.chunks.iter_mut().flat_map(|chunk| match chunk {
+            Chunk::Whole(pages) => pages.0.iter_mut().collect::<Vec<_>>(),
+            Chunk::Loose(pages) => pages.iter_mut().map(|page| &mut **page).collect(),
+        });
+        crate::bulk::SharedWords::new(pages.map(|page| bytemuck::cast_slice_mut(&mut page.0)))
     }
 
     /// How many pages are handed out.

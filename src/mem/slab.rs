@@ -128,6 +128,31 @@ impl Slab {
         self.pages.page_mut(page).0[at..at + 2].copy_from_slice(&next.to_le_bytes());
     }
 
+    /// Takes over pages that were filled from their first slot on: each with its class and number of slots in use. The others are empty.
+    pub(crate) fn adopt(&mut self, pages: Pages, used: &[(u32, usize, u32)], slot_bytes: impl Fn(usize) -> usize) {
+        let none = Meta {
+            class: 0,
+            live: 0,
+            fresh: 0,
+            free: 0,
+            slot_bytes: slot_bytes(0) as u32,
+            previous: NONE,
+            next: NONE,
+        };
+        self.metas = vec![none; pages.len() as usize];
+        self.pages = pages;
+        for (page, class, slots) in used {
+            let meta = &mut self.metas[*page as usize];
+            meta.class = *class as u16;
+            meta.slot_bytes = slot_bytes(*class) as u32;
+            (meta.live, meta.fresh) = (*slots as u16, *slots as u16);
+            if !meta.full() {
+                self.link(*page);
+            }
+        }
+        self.empty = (0..self.pages.len()).filter(|page| self.metas[*page as usize].live == 0).collect();
+    }
+
     /// Class of a page.
     #[inline]
     pub(crate) fn class(&self, page: u32) -> usize {

@@ -212,6 +212,63 @@ impl IdIndex {
         (0, slot)
     }
 
+    /// Sets the handles of many ids, which ascend (equal ones included: the last counts). `twice` is told of each id that had a handle already, with
+    /// the old and the new one. A group that is new is built at once in the form that suits it.
+    pub fn insert_ascending(&mut self, entries: &[(i64, u32)], twice: &mut impl FnMut(i64, u32, u32)) {
+        debug_assert!(entries.is_sorted_by_key(|(id, _)| *id));
+        let mut group: Vec<(u16, u32)> = Vec::new();
+        for run in entries.chunk_by(|a, b| a.0 >> GROUP_BITS == b.0 >> GROUP_BITS) {
+            let number = run[0].0 >> GROUP_BITS;
+            if self.group(number).is_some() || run.len() < 2 {
+                self.insert_run(number, run, twice);
+                continue;
+            }
+            group.clear();
+            for (id, handle) in run {
+                let low = split(*id).1 as u16;
+                match group.last_mut() {
+                    Some(last) if last.0 == low => twice(*id, std::mem::replace(&mut last.1, *handle), *handle),
+                    _ => group.push((low, *handle)),
+                }
+            }
+            let slot = self.build(&group);
+            self.directory.insert(number, slot.get());
+            self.len += group.len() as u64;
+        }
+    }
+    /// Sets handles of ids of one group, in place where it is dense and one by one else; many at once rebuild it.
+    fn insert_run(&mut self, number: i64, run: &[(i64, u32)], twice: &mut impl FnMut(i64, u32, u32)) {
+        let dense = self.group(number).filter(|slot| self.form(*slot) == Form::Dense);
+        if dense.is_none() && run.len() >= 64 {
+            return self.merge_run(number, run, twice);
+        }
+        for (id, handle) in run {
+            let new = NonZeroU32::new(*handle).expect("handles are never 0");
+            if let Some(old) = self.insert(*id, new) {
+                twice(*id, old.get(), *handle);
+            }
+        }
+    }
+    fn merge_run(&mut self, number: i64, run: &[(i64, u32)], twice: &mut impl FnMut(i64, u32, u32)) {
+        let Some(slot) = self.group(number) else { return };
+        let mut dense = [0u32; GROUP];
+        for (low, handle) in self.entries(slot) {
+            dense[usize::from(low)] = handle;
+        }
+        for (id, handle) in run {
+            let old = std::mem::replace(&mut dense[split(*id).1], *handle);
+            if old == 0 {
+                self.len += 1;
+            } else {
+                twice(*id, old, *handle);
+            }
+        }
+        let entries: Vec<_> = (0u16..).zip(dense).filter(|(_, handle)| *handle != 0).collect();
+        self.words.free(slot);
+        let slot = self.build(&entries);
+        self.directory.insert(number, slot.get());
+    }
+
     /// Takes an id out; its handle comes back.
     pub fn remove(&mut self, id: i64) -> Option<NonZeroU32> {
         let (number, low) = split(id);

@@ -153,3 +153,33 @@ fn eight_bytes_per_id_after_thinning() {
         assert!(bytes <= if keep == 40 { 8.0 } else { 16.0 }, "{keep}: {bytes} bytes per id");
     }
 }
+
+#[test]
+fn ascending_runs_are_like_single_ids() {
+    let mut seed = 77u64;
+    let mut next = move |n: u64| {
+        seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (seed >> 33) % n
+    };
+    let (mut bulk, mut single, mut twins) = (IdIndex::new(), IdIndex::new(), 0);
+    for round in 0..300u32 {
+        let gap = [1, 2, 5, 50, 5_000][next(5) as usize];
+        let (mut id, mut run) = (next(60_000) as i64 - 20_000, Vec::new());
+        for n in 0..next(6_000) as u32 {
+            run.push((id, round << 16 | n | 1));
+            id += next(gap + 1) as i64;
+        }
+        let mut told = Vec::new();
+        bulk.insert_ascending(&run, &mut |id, old, new| told.push((id, old, new)));
+        let mut wanted = Vec::new();
+        for (id, handle) in run {
+            if let Some(old) = single.insert(id, NonZeroU32::new(handle).unwrap()) {
+                wanted.push((id, old.get(), handle));
+            }
+        }
+        assert_eq!(told, wanted, "round {round}");
+        twins += told.len();
+    }
+    assert!(twins > 1_000 && bulk.len() == single.len());
+    assert!(bulk.iter().eq(single.iter()));
+}
