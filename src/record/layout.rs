@@ -46,6 +46,20 @@ impl Field {
     pub(crate) const fn max(self) -> u64 {
         (1 << self.bits) - 1
     }
+    /// Which word it is in.
+    pub(crate) const fn word(self) -> usize {
+        self.word
+    }
+    /// Its value in that word.
+    #[inline]
+    pub(crate) fn of(self, word: u64) -> u64 {
+        word >> self.shift & self.max()
+    }
+    /// That word with another value.
+    #[inline]
+    pub(crate) fn with(self, word: u64, value: u64) -> u64 {
+        word & !(self.max() << self.shift) | (value & self.max()) << self.shift
+    }
     #[inline]
     fn get(self, words: &[u64]) -> u64 {
         words[self.word] >> self.shift & self.max()

@@ -25,7 +25,7 @@ pub(super) fn class_of(info: &BlockInfo) -> BlockClass {
     }
 }
 
-fn key_without_legacy(id: BlockId) -> Key {
+pub(super) fn key_without_legacy(id: BlockId) -> Key {
     if id.is_striped() { Key::Striped((id.0.wrapping_sub(i64::MIN) as u64 >> 4) as i64) } else { Key::Contiguous(id.0) }
 }
 

@@ -65,7 +65,7 @@ impl Store {
     }
 
     /// Replaces the list of a file that is not fused.
-    fn write_blocks(&mut self, h: InodeHandle, blocks: &[u32]) {
+    pub(super) fn write_blocks(&mut self, h: InodeHandle, blocks: &[u32]) {
         let record = self.record(h);
         let list = (record.get(f::FORM) == form::LIST).then(|| handle(record.inline_block(0)).0);
         let list = match list {

@@ -15,7 +15,7 @@ fn tag_of(record: &InodeRecord) -> KindTag {
         _ => KindTag::Reference,
     }
 }
-fn class_of(kind: &InodeKind) -> FileClass {
+pub(super) fn class_of(kind: &InodeKind) -> FileClass {
     match *kind {
         InodeKind::Directory { storage_policy, .. } => FileClass { storage_policy, ..FileClass::default() },
         InodeKind::File { replication, block_size, storage_policy, erasure_coding_policy } => {

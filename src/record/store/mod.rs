@@ -6,6 +6,7 @@
 //! `WIDE` in a record iff it has an entry in the overflow table.
 
 mod blocks;
+mod bulk;
 mod fuse;
 mod inodes;
 mod persist;
@@ -15,6 +16,8 @@ mod tests;
 #[cfg(test)]
 mod twin;
 mod wide;
+
+pub use bulk::{Bulk, BulkIndex, BulkInode, BulkParts, BulkWorker, Linker, Owner, PartIds, Twice};
 
 use crate::distinct::Distinct;
 use crate::layout::{BlockRecord, InodeRecord};
