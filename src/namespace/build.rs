@@ -100,7 +100,7 @@ impl Build {
         &mut self,
         store: &mut Store,
         parent: InodeHandle,
-        children: Vec<InodeHandle>,
+        children: &[InodeHandle],
     ) -> Result<(), BuildError> {
         let id = store.inode_id(parent);
         if store.kind(parent) != KindTag::Directory {
@@ -110,7 +110,7 @@ impl Build {
         if !ordered {
             return Err(BuildError::Order(id));
         }
-        for child in &children {
+        for child in children {
             if store.parent(*child).is_some() || *child == self.tree.root {
                 return Err(BuildError::TwoParents(store.inode_id(*child)));
             }

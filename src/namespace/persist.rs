@@ -1,39 +1,42 @@
-//! The tree written down: side tables as pages, and beside them what is small. Leases are made anew from the open files.
+//! The tree written down: child lists and side tables as pages, and beside them what is small. Leases are made anew from the open files.
 
 use crate::children::Lists;
 use crate::erasure_coding::Policies;
+use crate::reclaim::Detached;
 use crate::{Tree, lease};
 use mem::page::Pages;
 use mem::persist::{Malformed, PageSets, Persist, RestReader, RestWriter};
 use mem::side::SideTable;
-use record::{InodeHandle, KindTag, Store};
-use std::collections::VecDeque;
+use record::{InodeHandle, Store};
 use std::sync::Arc;
 use vocab::erasure_coding::{ErasureCodingPolicy, PolicyState, Stripe};
 
 impl Tree {
     /// The page sets, always the same in the same order.
     pub fn page_sets<'a>(&'a self, sets: &mut Vec<&'a Pages>) {
+        self.lists.page_sets(sets);
         [&self.acls, &self.xattrs, &self.quotas, &self.constructions, &self.symlinks]
             .into_iter()
             .for_each(|table| table.page_sets(sets));
     }
     /// The same, to freeze them.
     pub fn page_sets_mut<'a>(&'a mut self, sets: &mut Vec<&'a mut Pages>) {
+        self.lists.page_sets_mut(sets);
         [&mut self.acls, &mut self.xattrs, &mut self.quotas, &mut self.constructions, &mut self.symlinks]
             .into_iter()
             .for_each(|table| table.page_sets_mut(sets));
     }
 
-    /// Writes down what is not in pages. Nothing may wait to be freed: see [`Tree::has_detached`].
-    pub fn write_rest(&self, store: &Store, rest: &mut RestWriter) {
+    /// Writes down what is not in pages.
+    pub fn write_rest(&self, rest: &mut RestWriter) {
         // leases are derived from the open files; a new field has to be decided on here
         let Tree { root, lists, acls, xattrs, quotas, constructions, symlinks, leases: _, detached, .. } = self;
         let Tree { inode_count, snapshottable, erasure_coding, .. } = self;
-        debug_assert!(detached.is_empty(), "a checkpoint waits until all that was cut off is freed");
         rest.u32(root.raw());
-        write_lists(store, lists, rest);
+        lists.write_rest(rest);
         [acls, xattrs, quotas, constructions, symlinks].into_iter().for_each(|table| table.write_rest(rest));
+        rest.length(detached.len());
+        detached.iter().for_each(|job| job.write_rest(rest));
         rest.u64(*inode_count);
         rest.u64(*snapshottable);
         erasure_coding.write_rest(rest);
@@ -43,19 +46,18 @@ impl Tree {
     ///
     /// # Errors
     /// [`Malformed`].
-    pub fn restore(store: &mut Store, pages: &mut PageSets, rest: &mut RestReader<'_>) -> Result<Tree, Malformed> {
+    pub fn restore(store: &Store, pages: &mut PageSets, rest: &mut RestReader<'_>) -> Result<Tree, Malformed> {
         let root = InodeHandle::from_raw(rest.u32()?).ok_or(Malformed("a root"))?;
-        let lists = read_lists(store, rest)?;
         let mut tree = Tree {
             root,
-            lists,
+            lists: Lists::restore(pages, rest)?,
             acls: SideTable::restore(pages, rest)?,
             xattrs: SideTable::restore(pages, rest)?,
             quotas: SideTable::restore(pages, rest)?,
             constructions: SideTable::restore(pages, rest)?,
             symlinks: SideTable::restore(pages, rest)?,
             leases: lease::Leases::default(),
-            detached: VecDeque::new(),
+            detached: (0..rest.length(17)?).map(|_| Detached::restore(rest)).collect::<Result<_, _>>()?,
             inode_count: rest.u64()?,
             moves: 0,
             snapshottable: rest.u64()?,
@@ -64,32 +66,6 @@ impl Tree {
         tree.derive_leases(store);
         Ok(tree)
     }
-}
-
-/// Child lists, directory by directory.
-fn write_lists(store: &Store, lists: &Lists, rest: &mut RestWriter) {
-    let directories: Vec<InodeHandle> = store.inodes().filter(|inode| store.children(*inode).0 != 0).collect();
-    rest.length(directories.len());
-    for directory in directories {
-        let children: Vec<u32> = lists.iter(store.children(directory).0).map(InodeHandle::raw).collect();
-        rest.u32(directory.raw());
-        rest.plain(&children);
-    }
-}
-fn read_lists(store: &mut Store, rest: &mut RestReader<'_>) -> Result<Lists, Malformed> {
-    let mut lists = Lists::default();
-    for _ in 0..rest.length(12)? {
-        let directory = InodeHandle::from_raw(rest.u32()?).ok_or(Malformed("a directory"))?;
-        let children: Option<Vec<_>> = rest.plain::<u32>()?.into_iter().map(InodeHandle::from_raw).collect();
-        let children = children.ok_or(Malformed("children"))?;
-        let count = children.len() as u32;
-        if store.kind(directory) != KindTag::Directory {
-            return Err(Malformed("a directory"));
-        }
-        let list = lists.set_sorted(store, children);
-        store.set_children(directory, list, count);
-    }
-    Ok(lists)
 }
 
 impl Policies {

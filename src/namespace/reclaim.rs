@@ -5,8 +5,8 @@
 //! detached inodes are found no more ([`Tree::find`]), and nobody can reach them by path. Until the last slice the use of quota directories above is
 //! higher than what they hold, never lower.
 
-use crate::children::Taken;
 use crate::{Tree, quota};
+use mem::persist::{Malformed, RestReader, RestWriter};
 use record::{Features, InodeHandle, KindTag, Store};
 use vocab::InodeId;
 use vocab::storage_policy::UNSPECIFIED;
@@ -18,14 +18,26 @@ pub struct Detached {
     charged: Vec<InodeId>,
     /// Storage policy that it inherited from above.
     storage_policy: u8,
-    /// Walk within the subtree: inodes not looked at yet and directories entered, deepest last.
-    open: Vec<Step>,
+    /// Walk within the subtree: from its top down to the inode that is next, each the last child of the one before.
+    open: Vec<InodeHandle>,
 }
 
-#[derive(Debug)]
-enum Step {
-    Visit(InodeHandle),
-    Entered(InodeHandle, Taken),
+impl Detached {
+    pub(crate) fn write_rest(&self, rest: &mut RestWriter) {
+        let Detached { charged, storage_policy, open } = self;
+        rest.u8(*storage_policy);
+        rest.length(charged.len());
+        charged.iter().for_each(|id| rest.i64(id.0));
+        rest.length(open.len());
+        open.iter().for_each(|inode| rest.u32(inode.raw()));
+    }
+    pub(crate) fn restore(rest: &mut RestReader<'_>) -> Result<Detached, Malformed> {
+        let storage_policy = rest.u8()?;
+        let charged = (0..rest.length(8)?).map(|_| rest.i64().map(InodeId)).collect::<Result<_, _>>()?;
+        let handle = |raw| InodeHandle::from_raw(raw).ok_or(Malformed("an inode to be freed"));
+        let open = (0..rest.length(4)?).map(|_| rest.u32().and_then(handle)).collect::<Result<_, _>>()?;
+        Ok(Detached { charged, storage_policy, open })
+    }
 }
 
 /// Who takes the blocks of a file that goes; `state` passes the block half.
@@ -50,7 +62,7 @@ impl Tree {
         self.unlink(store, top);
         let features = store.features(top);
         store.set_features(top, features.with(Features::DETACHED));
-        self.detached.push_back(Detached { charged, storage_policy, open: vec![Step::Visit(top)] });
+        self.detached.push_back(Detached { charged, storage_policy, open: vec![top] });
     }
 
     /// Whether subtrees wait to be freed.
@@ -64,8 +76,8 @@ impl Tree {
         while freed < budget {
             let Some(mut job) = self.detached.pop_front() else { break };
             while freed < budget {
-                let Some(step) = job.open.pop() else { break };
-                freed += self.free_step(store, sink, &mut job, step);
+                let Some(inode) = job.open.pop() else { break };
+                freed += self.free_step(store, sink, &mut job, inode);
             }
             if !job.open.is_empty() {
                 self.detached.push_front(job);
@@ -74,29 +86,22 @@ impl Tree {
         freed
     }
 
-    /// Enters a directory, takes one of its children, or frees an inode that has none (left). Gives how many it freed.
-    fn free_step(&mut self, store: &mut Store, sink: &mut dyn BlockSink, job: &mut Detached, step: Step) -> u64 {
-        match step {
-            Step::Visit(inode) if store.children(inode).1 > 0 => {
-                let children = self.lists.take(store.children(inode).0);
-                store.set_children(inode, 0, 0);
-                job.open.push(Step::Entered(inode, children));
-                0
-            }
-            Step::Entered(directory, mut children) => {
-                if let Some(child) = children.pop() {
-                    job.open.push(Step::Entered(directory, children));
-                    job.open.push(Step::Visit(child));
-                    return 0;
-                }
-                self.free_inode(store, sink, job, directory);
-                1
-            }
-            Step::Visit(inode) => {
-                self.free_inode(store, sink, job, inode);
-                1
-            }
+    /// Takes the last child of an inode, or frees one that has none (left). Gives how many it freed.
+    fn free_step(
+        &mut self,
+        store: &mut Store,
+        sink: &mut dyn BlockSink,
+        job: &mut Detached,
+        inode: InodeHandle,
+    ) -> u64 {
+        let (list, count) = store.children(inode);
+        if let Some((child, list)) = self.lists.pop(list) {
+            store.set_children(inode, list, count - 1);
+            job.open.extend([inode, child]);
+            return 0;
         }
+        self.free_inode(store, sink, job, inode);
+        1
     }
 
     fn free_inode(&mut self, store: &mut Store, sink: &mut dyn BlockSink, job: &Detached, inode: InodeHandle) {

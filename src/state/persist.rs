@@ -42,7 +42,7 @@ impl State {
         // the retry cache and the times of recoveries are soft; a new field has to be decided on here
         let State { store, tree, blocks, sequences, retry: _, tokens, preserved, uncommitted, recoveries: _ } = self;
         store.write_rest(rest);
-        tree.write_rest(store, rest);
+        tree.write_rest(rest);
         write_sequences(sequences, rest);
         write_tokens(tokens, rest);
         let Preserved { next_cache_directive, snapshot_counter } = preserved;
@@ -61,8 +61,8 @@ impl State {
     /// [`Malformed`]; the state is gone then.
     pub fn restore(fresh: State, mut pages: PageSets, rest: &[u8]) -> Result<State, Malformed> {
         let (rest, pages) = (&mut RestReader::new(rest), &mut pages);
-        let mut store = Store::restore(pages, rest)?;
-        let tree = Tree::restore(&mut store, pages, rest)?;
+        let store = Store::restore(pages, rest)?;
+        let tree = Tree::restore(&store, pages, rest)?;
         let mut state = State { store, tree, ..fresh };
         state.sequences = read_sequences(rest)?;
         state.tokens = read_tokens(rest)?;

@@ -369,7 +369,7 @@ impl<'a> Loader<'a> {
                 let directory = find(parent)?;
                 let handles = children.into_iter().map(find).collect::<Result<Vec<_>, _>>()?;
                 build
-                    .set_children(&mut state.store, directory, handles)
+                    .set_children(&mut state.store, directory, &handles)
                     .map_err(|e| content("INODE_DIR", &e.to_string()))?;
             }
             Ok(())

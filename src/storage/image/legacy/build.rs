@@ -28,7 +28,7 @@ pub(super) fn build(nodes: Nodes<'_>, state: &mut State) -> Result<(), ImageErro
     for (directory, mut children) in handles.into_iter().zip(children) {
         if !children.is_empty() {
             children.sort_by(|a, b| compare_names(store.name(*a), store.name(*b)));
-            build.set_children(store, directory, children).map_err(error)?;
+            build.set_children(store, directory, &children).map_err(error)?;
         }
     }
     state.tree = build.finish(store).map_err(error)?;
