@@ -10,6 +10,17 @@ use std::num::NonZeroU32;
 /// Number of a node.
 pub type Node = NonZeroU32;
 
+/// Words as bytes, for nodes that hold some.
+#[inline]
+pub fn bytes(words: &[u32]) -> &[u8] {
+    bytemuck::cast_slice(words)
+}
+/// Words as bytes, to write.
+#[inline]
+pub fn bytes_mut(words: &mut [u32]) -> &mut [u8] {
+    bytemuck::cast_slice_mut(words)
+}
+
 /// A store of nodes.
 pub struct Nodes {
     words: Words,
