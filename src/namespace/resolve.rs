@@ -69,6 +69,21 @@ impl<'p> Resolved<'p> {
     pub fn path(&self) -> Vec<u8> {
         self.path_to(self.depth())
     }
+    /// The same, borrowed where it was written so.
+    pub fn plain(&self) -> Cow<'_, [u8]> {
+        self.plain_to(self.depth())
+    }
+    /// The plain path of the first `depth` components, borrowed where it was written so.
+    pub fn plain_to(&self, depth: usize) -> Cow<'_, [u8]> {
+        let mut end = 0;
+        for part in &self.parts[..depth] {
+            if part.0 != end + 1 {
+                return self.path_to(depth).into();
+            }
+            end = part.1;
+        }
+        if depth > 0 { Cow::Borrowed(&self.text[..end as usize]) } else { Cow::Borrowed(b"/") }
+    }
     /// The plain path of the first `depth` components.
     pub fn path_to(&self, depth: usize) -> Vec<u8> {
         if depth == 0 {
@@ -83,7 +98,7 @@ impl<'p> Resolved<'p> {
     }
     /// [`Resolved::path`] as text.
     pub fn path_text(&self) -> Arc<str> {
-        text(&self.path())
+        text(&self.plain())
     }
     /// The same without a borrow of the path.
     pub fn into_owned(self) -> Resolved<'static> {
@@ -211,7 +226,29 @@ impl Tree {
 
     /// The path of an inode as a resolved one.
     pub fn resolve_inode(&self, store: &Store, inode: InodeHandle) -> Resolved<'static> {
-        self.walk(store, Cow::Owned(self.path_of(store, inode)), false)
+        let mut inodes: SmallVec<[InodeHandle; 16]> = SmallVec::new();
+        inodes.push(inode);
+        let mut top = inode;
+        while let Some(above) = store.parent(top) {
+            inodes.push(above);
+            top = above;
+        }
+        if top != self.root() {
+            return self.walk(store, Cow::Owned(self.path_of(store, inode)), false);
+        }
+        inodes.reverse();
+        let mut text = Vec::with_capacity(inodes.len() * 24);
+        let mut parts = SmallVec::new();
+        for inode in &inodes[1..] {
+            text.push(b'/');
+            let start = text.len() as u32;
+            text.extend_from_slice(store.name(*inode));
+            parts.push((start, text.len() as u32));
+        }
+        if parts.is_empty() {
+            text.push(b'/');
+        }
+        Resolved { text: Cow::Owned(text), parts, inodes, raw: false }
     }
 
     /// The refusal for a symlink at depth `i` of a path: the client goes on from its target.
@@ -256,5 +293,5 @@ fn after_components(path: &[u8], n: usize) -> &[u8] {
 
 /// Whether the components are exactly `/.reserved`.
 pub fn is_exactly_reserved(path: &[u8]) -> bool {
-    components(path).eq([RESERVED])
+    is_reserved(path) && components(path).count() == 1
 }

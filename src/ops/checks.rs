@@ -6,6 +6,7 @@ use namespace::access::is_superuser;
 use namespace::resolve::text;
 use namespace::{Checker, Resolved, Walk, Wanted};
 use record::{InodeHandle, KindTag};
+use std::net::IpAddr;
 use std::sync::Arc;
 use vocab::limits::{PATH_DEPTH_MAX, PATH_LENGTH_MAX};
 use vocab::path::{components, is_valid_name};
@@ -54,6 +55,16 @@ impl<'a> View<'a> {
         if walk.creates() && !is_valid_name(path) {
             return Err(invalid_path(&format!("Invalid file name: {}", text(path))));
         }
+        self.resolve_valid(path, walk, permissions)
+    }
+
+    /// As [`View::resolve`], of a name that is known to be valid.
+    pub(crate) fn resolve_valid<'p>(
+        &self,
+        path: &'p [u8],
+        walk: Walk,
+        permissions: bool,
+    ) -> Result<Resolved<'p>, Refusal> {
         if path.first() != Some(&b'/') {
             return Err(not_absolute(path));
         }
@@ -161,6 +172,9 @@ impl<'a> View<'a> {
         if path.is_empty() {
             return Err(Refusal::IllegalArgument("Can not create a Path from an empty string".into()));
         }
+        if path.len() <= PATH_DEPTH_MAX.min(PATH_LENGTH_MAX) {
+            return Ok(()); // neither can be exceeded
+        }
         let units = String::from_utf8_lossy(path).encode_utf16().count();
         // Java's Path drops a trailing slash and doubled ones before it counts levels.
         if units > PATH_LENGTH_MAX || components(path).count() > PATH_DEPTH_MAX {
@@ -171,24 +185,24 @@ impl<'a> View<'a> {
         Ok(())
     }
 
-    /// That a name may be entered into a directory: not reserved, not too long, the directory not too full.
+    /// That the name at `depth` of a path may be entered into a directory: not reserved, not too long, the directory not too full.
     ///
     /// # Errors
     /// `HadoopIllegalArgument` for reserved names, `ComponentTooLong`, `DirectoryItems`.
-    pub fn check_new_name(&self, parent: InodeHandle, parent_path: &[u8], name: &[u8]) -> Result<(), Refusal> {
-        self.check_name(parent, parent_path, name)?;
-        self.check_directory_items(parent, parent_path)
+    pub fn check_new_name(&self, parent: InodeHandle, path: &Resolved<'_>, depth: usize) -> Result<(), Refusal> {
+        self.check_name(parent, path, depth)?;
+        self.check_directory_items(parent, path, depth)
     }
 
     /// That one more child fits into a directory.
     ///
     /// # Errors
     /// `DirectoryItems`.
-    pub fn check_directory_items(&self, parent: InodeHandle, parent_path: &[u8]) -> Result<(), Refusal> {
+    pub fn check_directory_items(&self, parent: InodeHandle, path: &Resolved<'_>, depth: usize) -> Result<(), Refusal> {
         let limit = self.settings.directory_items;
         let count = self.state.store.children(parent).1 as usize;
         if count >= limit {
-            return Err(Refusal::DirectoryItems { path: text(parent_path), limit, count });
+            return Err(Refusal::DirectoryItems { path: text(&path.path_to(depth - 1)), limit, count });
         }
         Ok(())
     }
@@ -197,7 +211,8 @@ impl<'a> View<'a> {
     ///
     /// # Errors
     /// `HadoopIllegalArgument`, `ComponentTooLong`.
-    pub fn check_name(&self, parent: InodeHandle, parent_path: &[u8], name: &[u8]) -> Result<(), Refusal> {
+    pub fn check_name(&self, parent: InodeHandle, path: &Resolved<'_>, depth: usize) -> Result<(), Refusal> {
+        let name = path.component(depth - 1);
         if name == b".reserved" && parent == self.state.tree.root() {
             return Err(Refusal::HadoopIllegalArgument(
                 format!(
@@ -212,7 +227,7 @@ impl<'a> View<'a> {
             return Err(Refusal::ComponentTooLong {
                 limit,
                 length: name.len(),
-                parent: text(parent_path),
+                parent: text(&path.path_to(depth - 1)),
                 child: text(name),
             });
         }
@@ -239,7 +254,10 @@ impl<'a> View<'a> {
     /// # Errors
     /// `FileNotFound` with Hadoop's two texts.
     pub fn file_of(&self, resolved: &Resolved<'_>) -> Result<InodeHandle, Refusal> {
-        self.file_named(resolved.last(), &resolved.path_text())
+        match resolved.last() {
+            Some(inode) if self.state.store.kind(inode) == KindTag::File => Ok(inode),
+            other => self.file_named(other, &resolved.path_text()),
+        }
     }
 
     /// As [`View::file_of`], for an inode found otherwise.
@@ -297,10 +315,30 @@ impl<'a> View<'a> {
     }
 }
 
+/// An address as text: what `to_string` of the canonical form gives. Nearly every write names its host in a record.
+pub(crate) fn host_text(address: IpAddr) -> String {
+    let IpAddr::V4(address) = address.to_canonical() else { return address.to_canonical().to_string() };
+    let mut text = String::with_capacity(15);
+    for (i, octet) in address.octets().into_iter().enumerate() {
+        if i > 0 {
+            text.push('.');
+        }
+        let digit = |n: u8| char::from(b'0' + n);
+        if octet >= 100 {
+            text.push(digit(octet / 100));
+        }
+        if octet >= 10 {
+            text.push(digit(octet / 10 % 10));
+        }
+        text.push(digit(octet % 10));
+    }
+    text
+}
+
 impl View<'_> {
     /// Address of the client's host, as lease records name it.
     pub fn client_machine(&self) -> String {
-        self.caller.address.ip().to_canonical().to_string()
+        host_text(self.caller.address.ip())
     }
 
     /// That a block named by a client is of this name space's pool.
@@ -323,7 +361,7 @@ impl View<'_> {
     ///
     /// # Errors
     /// `Io`.
-    pub fn check_replication(&self, path: &str, replication: u16, by_client: bool) -> Result<(), Refusal> {
+    pub fn check_replication(&self, path: &[u8], replication: u16, by_client: bool) -> Result<(), Refusal> {
         // Java holds it in a signed short.
         let replication = replication as i16;
         let (least, most) = (self.settings.replication_min as i16, self.settings.replication_max as i16);
@@ -335,7 +373,7 @@ impl View<'_> {
             return Ok(());
         };
         let by = if by_client { format!(", clientName={}", self.client_machine()) } else { String::new() };
-        Err(Refusal::io(format!("Requested replication factor of {replication}{why} for {path}{by}")))
+        Err(Refusal::io(format!("Requested replication factor of {replication}{why} for {}{by}", text(path))))
     }
 
     /// That a non-empty directory which is protected by the settings, or above or below such ones, is not deleted or renamed.
@@ -371,5 +409,18 @@ impl View<'_> {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_are_written_as_the_library_does() {
+        for address in ["0.0.0.0", "10.1.20.255", "192.168.100.9", "::1", "::ffff:10.2.3.40", "fe80::1:2"] {
+            let address: IpAddr = address.parse().expect("an address");
+            assert_eq!(host_text(address), address.to_canonical().to_string());
+        }
     }
 }

@@ -2,7 +2,8 @@
 
 use crate::{Operation, Settings};
 use edit::Record;
-use state::{Applied, Effects, Fit, Mode, RetryEntry, State};
+use namespace::{Place, Walker};
+use state::{Applied, Effects, Fit, Mode, Paths, RetryEntry, State};
 use vocab::time::Now;
 use vocab::{Caller, Policy, Refusal, Txid};
 
@@ -66,16 +67,22 @@ impl<'a> Turn<'a> {
     /// # Panics
     /// If the record does not fit the state.
     pub fn log(&mut self, record: Record<'_>) -> Applied {
-        self.transition(&record, false)
+        self.transition(&record, Paths::Walk(&mut Walker::default()), false)
+    }
+
+    /// As [`Turn::log`], where the operation has walked the record's paths itself: `places` are what a walk would find now, in the order of the
+    /// fields.
+    pub fn log_at(&mut self, record: &Record<'_>, places: &[Place]) -> Applied {
+        self.transition(record, Paths::Known(places), false)
     }
 
     /// As [`Turn::log`], with a record that nobody waits for.
     pub fn log_lazy(&mut self, record: Record<'_>) -> Applied {
-        self.transition(&record, true)
+        self.transition(&record, Paths::Walk(&mut Walker::default()), true)
     }
 
-    fn transition(&mut self, record: &Record<'_>, lazy: bool) -> Applied {
-        match self.state.fit(record, self.policy) {
+    fn transition(&mut self, record: &Record<'_>, paths: Paths<'_>, lazy: bool) -> Applied {
+        match self.state.fit_at(record, self.policy, paths) {
             Fit::Fits(fitted) => {
                 if lazy {
                     self.log.append_lazy(record);
@@ -86,6 +93,11 @@ impl<'a> Turn<'a> {
             }
             other => panic!("broken invariant: planned record does not fit ({other:?}): {record:?}"),
         }
+    }
+
+    /// Who asks.
+    pub fn caller(&self) -> &'a Caller {
+        self.caller
     }
 
     /// What this call answered before, if it is a repetition of an at-most-once call.

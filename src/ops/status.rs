@@ -158,8 +158,7 @@ impl<'a> View<'a> {
 
     /// Where the caller reads from.
     pub fn reader(&self) -> Reader<'static> {
-        let address = self.caller.address.ip().to_canonical().to_string();
-        Reader { node: self.state.blocks.node_at(&address), location: None }
+        Reader { node: self.state.blocks.node_at(&self.client_machine()), location: None }
     }
 
     /// A block with its locations, nearest first.

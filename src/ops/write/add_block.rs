@@ -4,9 +4,9 @@ use crate::status::LocatedBlock;
 use crate::{Operation, Turn, View, Write};
 use blocks::{NodeNumber, Target, TargetRequest};
 use edit::Record;
-use namespace::Resolved;
+use namespace::resolve::text;
+use namespace::{Place, Resolved};
 use record::{BlockHandle, InodeHandle, StorageNumber};
-use std::borrow::Cow;
 use std::sync::Arc;
 use vocab::{Block, BlockId, BlockState, InodeId, Refusal};
 
@@ -71,11 +71,10 @@ pub(super) fn show(block: Option<&Block>) -> String {
 
 impl AddBlock {
     fn analyse(&self, view: &View<'_>, resolved: &Resolved<'_>) -> Result<(InodeHandle, Last), Refusal> {
-        let path = resolved.path_text();
         if let Some(pool) = &self.previous_pool {
             view.check_pool(pool)?;
         }
-        view.check_safe_mode(|| format!("Cannot add block to {path}"))?;
+        view.check_safe_mode(|| format!("Cannot add block to {}", resolved.path_text()))?;
         view.check_object_count()?;
         let file = view.leased_file(resolved, Some(&self.client), self.file)?;
         let store = &view.state.store;
@@ -105,14 +104,15 @@ impl AddBlock {
                 Ok((file, Last::Repeated(b)))
             }
             _ => Err(Refusal::io(format!(
-                "Cannot allocate block in {path}: passed 'previous' block {} does not match actual last block in file {}",
+                "Cannot allocate block in {}: passed 'previous' block {} does not match actual last block in file {}",
+                resolved.path_text(),
                 self.previous.as_ref().map_or_else(|| "null".to_owned(), |b| view.pool_block_text(b)),
                 show(last.as_ref().map(|i| &i.block))
             ))),
         }
     }
 
-    fn choose(&self, view: &View<'_>, file: InodeHandle, path: &str) -> Result<Vec<Target>, Refusal> {
+    fn choose(&self, view: &View<'_>, file: InodeHandle) -> Result<Vec<Target>, Refusal> {
         let Some(shape) = view.state.tree.file_shape(&view.state.store, file) else { return Ok(Vec::new()) };
         let blocks = &view.state.blocks;
         let machine = view.state.tree.construction(file).map_or("", |c| c.machine);
@@ -132,16 +132,18 @@ impl AddBlock {
         let placement = blocks.choose_targets(&request, view.now.monotonic);
         let policy = view.state.tree.erasure_coding_policy(&view.state.store, file);
         let (least, what): (usize, _) = match policy {
-            Some(policy) => (policy.stripe.data_units.into(), format!("required nodes for {}", policy.name)),
-            None => (view.settings.replication_min.into(), "minReplication nodes".to_owned()),
+            Some(policy) => (policy.stripe.data_units.into(), Some(&policy.name)),
+            None => (view.settings.replication_min.into(), None),
         };
         if placement.targets.len() >= least {
             return Ok(placement.targets);
         }
+        let what = what.map_or_else(|| "minReplication nodes".to_owned(), |name| format!("required nodes for {name}"));
         let excluded = placement.excluded;
         Err(Refusal::NoTarget(
             format!(
-                "File {path} could only be written to {} of the {least} {what}. There are {} datanode(s) running and {excluded} node(s) are excluded in this operation.",
+                "File {} could only be written to {} of the {least} {what}. There are {} datanode(s) running and {excluded} node(s) are excluded in this operation.",
+                text(&self.path),
                 placement.targets.len(),
                 blocks.running_count()
             )
@@ -172,7 +174,7 @@ impl Write for AddBlock {
                 "File has reached the limit on maximum number of blocks (dfs.namenode.fs-limits.max-blocks-per-file): {count} >= {most}"
             )));
         }
-        Ok(AddBlockPrepared::Targets(self.choose(view, file, &view.path_text(&self.path))?))
+        Ok(AddBlockPrepared::Targets(self.choose(view, file)?))
     }
 
     fn run(&self, turn: &mut Turn<'_>, prepared: AddBlockPrepared) -> Result<LocatedBlock, Refusal> {
@@ -190,7 +192,7 @@ impl Write for AddBlock {
                     format!("The last block of {} has changed", resolved.path_text()).into(),
                 ));
             }
-            Last::Add => self.allocate(turn, file)?,
+            Last::Add => self.allocate(turn, &resolved, file)?,
         };
         let state = turn.soft();
         let id = state.store.block_core(b).id;
@@ -205,10 +207,14 @@ impl Write for AddBlock {
 
 impl AddBlock {
     /// Commits the previous block and logs the new one: its id, its stamp, then the block itself.
-    fn allocate(&self, turn: &mut Turn<'_>, file: InodeHandle) -> Result<BlockHandle, Refusal> {
+    fn allocate(
+        &self,
+        turn: &mut Turn<'_>,
+        resolved: &Resolved<'_>,
+        file: InodeHandle,
+    ) -> Result<BlockHandle, Refusal> {
         let view = turn.view();
         let state = view.state;
-        let path = state.tree.path_of(&state.store, file);
         let last = state.store.last_block(file);
         if let (Some(b), Some(previous)) = (last, &self.previous) {
             state.blocks.check_commit(&state.store, b, previous)?;
@@ -225,12 +231,9 @@ impl AddBlock {
         room?; // Hadoop's log has the id and the stamp of a block that there was no room for
         let state = turn.view().state;
         let penultimate = state.store.last_block(file).map(|b| state.store.block_core(b));
-        turn.log(Record::AddBlock {
-            path: Cow::Owned(path),
-            penultimate,
-            last: Block { id, length: 0, stamp },
-            rpc: None,
-        });
+        let place = Place::of(&state.store, file);
+        let last = Block { id, length: 0, stamp };
+        turn.log_at(&Record::AddBlock { path: resolved.plain(), penultimate, last, rpc: None }, &[place]);
         let store = &turn.view().state.store;
         store.last_block(file).ok_or_else(|| Refusal::io("The block was not added"))
     }

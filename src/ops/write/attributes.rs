@@ -30,10 +30,9 @@ impl Write for SetPermission {
 
     fn run(&self, turn: &mut Turn<'_>, (): ()) -> Result<(), Refusal> {
         let view = turn.view();
-        let text = view.path_text(&self.path);
-        view.check_safe_mode(|| format!("Cannot set permission for {text}"))?;
+        view.check_safe_mode(|| format!("Cannot set permission for {}", view.path_text(&self.path)))?;
         if is_exactly_reserved(&self.path) {
-            return Err(invalid_path(&text));
+            return Err(invalid_path(&view.path_text(&self.path)));
         }
         let resolved = view.resolve(&self.path, Walk::Write)?;
         view.check_owner(&resolved)?;
@@ -41,7 +40,7 @@ impl Write for SetPermission {
         if view.state.store.mode(inode) == self.mode {
             return Ok(());
         }
-        turn.log(Record::SetPermissions { path: Cow::Owned(resolved.path()), mode: self.mode.bits() });
+        turn.log_at(&Record::SetPermissions { path: resolved.plain(), mode: self.mode.bits() }, &[resolved.place()]);
         Ok(())
     }
 }
@@ -68,10 +67,9 @@ impl Write for SetOwner {
 
     fn run(&self, turn: &mut Turn<'_>, (): ()) -> Result<(), Refusal> {
         let view = turn.view();
-        let text = view.path_text(&self.path);
-        view.check_safe_mode(|| format!("Cannot set owner for {text}"))?;
+        view.check_safe_mode(|| format!("Cannot set owner for {}", view.path_text(&self.path)))?;
         if is_exactly_reserved(&self.path) {
-            return Err(invalid_path(&text));
+            return Err(invalid_path(&view.path_text(&self.path)));
         }
         let resolved = view.resolve(&self.path, Walk::Write)?;
         view.check_owner(&resolved)?;
@@ -135,7 +133,10 @@ impl Write for SetTimes {
         if self.mtime.0 < 0 && self.atime.0 < 0 {
             return Ok(());
         }
-        turn.log(Record::Times { path: Cow::Owned(resolved.path()), mtime: self.mtime, atime: self.atime });
+        turn.log_at(
+            &Record::Times { path: resolved.plain(), mtime: self.mtime, atime: self.atime },
+            &[resolved.place()],
+        );
         Ok(())
     }
 }
@@ -160,9 +161,8 @@ impl Write for SetReplication {
 
     fn run(&self, turn: &mut Turn<'_>, (): ()) -> Result<bool, Refusal> {
         let view = turn.view();
-        let text = view.path_text(&self.path);
-        view.check_safe_mode(|| format!("Cannot set replication for {text}"))?;
-        view.check_replication(&text, self.replication, false)?;
+        view.check_safe_mode(|| format!("Cannot set replication for {}", view.path_text(&self.path)))?;
+        view.check_replication(&self.path, self.replication, false)?;
         let resolved = view.resolve(&self.path, Walk::Write)?;
         view.check_inode(&resolved, Action::WRITE)?;
         let (tree, store) = (&view.state.tree, &view.state.store);
@@ -178,7 +178,10 @@ impl Write for SetReplication {
                 tree.verify_quota(store, parent, None, &delta)?;
             }
         }
-        turn.log(Record::SetReplication { path: Cow::Owned(resolved.path()), replication: self.replication });
+        turn.log_at(
+            &Record::SetReplication { path: resolved.plain(), replication: self.replication },
+            &[resolved.place()],
+        );
         Ok(true)
     }
 }

@@ -6,19 +6,18 @@ use crate::checks::invalid_path;
 use crate::status::FileStatus;
 use crate::{Operation, Turn, View, Write};
 use edit::Record;
-use edit::record::AddClose;
+use edit::record::{AddClose, Permission};
 use namespace::quota::difference;
 use namespace::resolve::is_exactly_reserved;
-use namespace::{Resolved, Walk};
+use namespace::{Place, Resolved, Walk};
 use record::{InodeHandle, KindTag};
 use state::RetryPayload;
-use std::borrow::Cow;
 use std::sync::Arc;
 use vocab::erasure_coding::{ErasureCodingPolicy, REPLICATION};
 use vocab::limits::BLOCK_SIZE_MAX;
 use vocab::quota::Usage;
 use vocab::storage_policy::{self, LAZY_PERSIST};
-use vocab::{Action, Refusal};
+use vocab::{Action, InodeId, Refusal};
 
 /// Creates a file and gives the client its lease. Answers the file's status.
 #[derive(Clone, Debug)]
@@ -75,29 +74,28 @@ impl Write for Create {
         }
         turn.view().check_object_count()?;
         let parent = turn.make_ancestors(&resolved, self.modes, true)?;
-        let record = self.record(turn, &resolved, parent, replaces)?;
-        let made = turn.log(record);
-        turn.view().status_of_id(made.inode.unwrap_or_default())
+        let made = self.make(turn, &resolved, parent, replaces)?;
+        turn.view().status_of_id(made)
     }
 }
 
 impl Create {
     /// All that can be refused before anything is made, in Hadoop's order.
     fn check<'p>(&'p self, view: &View<'_>) -> Result<Resolved<'p>, Refusal> {
-        let text = view.path_text(&self.path);
+        let text = || view.path_text(&self.path);
         let reserved = self.path.starts_with(b"/.reserved/");
         let usable =
             reserved && (self.path.starts_with(b"/.reserved/raw") || self.path.starts_with(b"/.reserved/.inodes"));
         if !vocab::path::is_valid_name(&self.path) || is_exactly_reserved(&self.path) || reserved && !usable {
-            return Err(invalid_path(&text));
+            return Err(invalid_path(&text()));
         }
         if self.should_replicate && self.erasure_coding_policy.as_deref().is_some_and(|p| !p.is_empty()) {
             return Err(Refusal::HadoopIllegalArgument(
                 "SHOULD_REPLICATE flag and ecPolicyName are exclusive parameters. Set both is not allowed!".into(),
             ));
         }
-        view.check_safe_mode(|| format!("Cannot create file{text}"))?;
-        let resolved = view.resolve(&self.path, Walk::Create)?;
+        view.check_safe_mode(|| format!("Cannot create file{}", text()))?;
+        let resolved = view.resolve_valid(&self.path, Walk::Create, view.settings.permissions)?;
         view.check_ancestor(&resolved, Action::WRITE)?;
         match resolved.last() {
             Some(inode) if view.state.store.kind(inode) == KindTag::Directory => {
@@ -111,7 +109,7 @@ impl Create {
                     view.check_parent_directory(&resolved)?;
                 }
                 if !self.create {
-                    return Err(Refusal::not_found(format!("Can't overwrite non-existent {text}")));
+                    return Err(Refusal::not_found(format!("Can't overwrite non-existent {}", text())));
                 }
             }
         }
@@ -119,7 +117,7 @@ impl Create {
         // of a file to be replaced its own policy is looked at here; the new one gets the directory's, as in Hadoop
         match self.policy(view, resolved.inodes().last().copied())? {
             Some(policy) => self.check_striped(view, &policy)?,
-            None => view.check_replication(&text, self.replication, true)?,
+            None => view.check_replication(&self.path, self.replication, true)?,
         }
         Ok(resolved)
     }
@@ -186,41 +184,44 @@ impl Create {
     }
 
     /// Quirk: `a_refused_overwrite_keeps_the_old_file`: limits and quotas are checked before the old file goes; Hadoop deletes it first.
-    fn record(
+    fn make(
         &self,
-        turn: &Turn<'_>,
+        turn: &mut Turn<'_>,
         resolved: &Resolved<'_>,
         parent: InodeHandle,
         replaces: Option<InodeHandle>,
-    ) -> Result<Record<'static>, Refusal> {
+    ) -> Result<InodeId, Refusal> {
         let view = turn.view();
         let state = view.state;
         if replaces.is_none() {
-            view.check_new_name(parent, &resolved.path_to(resolved.depth() - 1), resolved.name())?;
+            view.check_new_name(parent, resolved, resolved.depth())?;
         }
         let new = Usage { namespace: 1, ..Usage::default() };
         let old = replaces.map_or(Usage::default(), |old| state.tree.inode_usage(&state.store, old));
         state.tree.verify_quota(&state.store, parent, None, &difference(&new, &old))?;
         let attributes = view.new_attributes(parent, self.modes, false);
-        let time = view.now.wall;
+        let (time, inode_id) = (view.now.wall, turn.next_inode_id());
         let policy = self.policy(&view, Some(parent))?.map_or(REPLICATION, |policy| policy.id);
-        Ok(Record::Add(Box::new(AddClose {
-            inode_id: turn.next_inode_id(),
-            path: Cow::Owned(resolved.path()),
+        let (user, group, machine) = (&*turn.caller().user, view.new_group(parent), view.client_machine());
+        let record = Record::Add(Box::new(AddClose {
+            inode_id,
+            path: resolved.plain(),
             replication: if policy == REPLICATION { self.replication } else { 1 },
             mtime: time,
             atime: time,
             block_size: self.block_size,
             blocks: Vec::new(),
-            permission: view.new_permission(parent, attributes.mode),
+            permission: Permission { user: user.into(), group: (&*group).into(), mode: attributes.mode.bits() },
             acl: attributes.acl,
             xattrs: Vec::new(),
-            client_name: self.client.to_string().into(),
-            client_machine: view.client_machine().into(),
+            client_name: (&*self.client).into(),
+            client_machine: machine.into(),
             overwrite: self.overwrite,
             storage_policy: self.storage_policy(&view, parent)?,
             erasure_coding_policy: policy,
             rpc: view.caller.rpc_ids,
-        })))
+        }));
+        turn.log_at(&record, &[Place { parent: Some(parent), last: replaces }]);
+        Ok(inode_id)
     }
 }

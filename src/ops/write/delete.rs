@@ -6,7 +6,6 @@ use edit::Record;
 use namespace::resolve::is_exactly_reserved;
 use namespace::{Walk, Wanted};
 use state::RetryPayload;
-use std::borrow::Cow;
 use vocab::{Action, Refusal};
 
 /// Deletes a path. Answers false if there is nothing to delete (or it is the root).
@@ -50,9 +49,8 @@ impl Write for Delete {
         if resolved.depth() == 0 {
             return Ok(false);
         }
-        let record =
-            Record::Delete { path: Cow::Owned(resolved.path()), time: view.now.wall, rpc: view.caller.rpc_ids };
-        turn.log(record);
+        let record = Record::Delete { path: resolved.plain(), time: view.now.wall, rpc: view.caller.rpc_ids };
+        turn.log_at(&record, &[resolved.place()]);
         Ok(true)
     }
 }

@@ -4,7 +4,7 @@
 use crate::{Turn, View};
 use edit::Record;
 use edit::record::{AddClose, Permission};
-use namespace::Resolved;
+use namespace::{Place, Resolved};
 use record::{BlockHandle, InodeHandle, InodeKind, KindTag};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -245,8 +245,10 @@ impl Turn<'_> {
 
     /// Logs the close of a file as it stands.
     pub fn close_file(&mut self, file: InodeHandle) {
-        let record = self.view().close_record(file);
-        self.log(record);
+        let view = self.view();
+        let record = view.close_record(file);
+        let place = Place::of(&view.state.store, file);
+        self.log_at(&record, &[place]);
     }
 
     /// Logs a file's block list without its last block.

@@ -3,10 +3,10 @@
 use crate::{Turn, View};
 use edit::Record;
 use edit::record::Permission;
-use namespace::Resolved;
 use namespace::acl::{logical, stored};
-use record::InodeHandle;
-use std::borrow::Cow;
+use namespace::{Place, Resolved};
+use record::{Features, InodeHandle};
+use std::sync::Arc;
 use vocab::acl::{AclEntry, AclKind, AclScope};
 use vocab::quota::Usage;
 use vocab::{Action, InodeId, Mode, Refusal};
@@ -39,6 +39,9 @@ pub struct NewAttributes {
 impl View<'_> {
     /// Mode and ACL of a new child of `parent`.
     pub fn new_attributes(&self, parent: InodeHandle, modes: CreateModes, directory: bool) -> NewAttributes {
+        if !self.state.store.features(parent).contains(Features::ACL) {
+            return NewAttributes { mode: modes.masked, acl: Vec::new() };
+        }
         let defaults: Vec<AclEntry> = self
             .state
             .tree
@@ -53,10 +56,9 @@ impl View<'_> {
         inherit(&defaults, mode, directory)
     }
 
-    /// Owner and mode as a record has them.
-    pub fn new_permission(&self, parent: InodeHandle, mode: Mode) -> Permission<'static> {
-        let group = self.state.store.group_name(self.state.store.owner(parent).1);
-        Permission { user: self.caller.user.to_string().into(), group: group.to_string().into(), mode: mode.bits() }
+    /// The group of a new child of `parent`.
+    pub fn new_group(&self, parent: InodeHandle) -> Arc<str> {
+        self.state.store.group_name(self.state.store.owner(parent).1).clone()
     }
 }
 
@@ -136,24 +138,23 @@ impl Turn<'_> {
         depth: usize,
         modes: CreateModes,
     ) -> Result<InodeHandle, Refusal> {
-        let path = resolved.path_to(depth);
         let view = self.view();
-        view.check_new_name(parent, &resolved.path_to(depth - 1), resolved.component(depth - 1))?;
+        view.check_new_name(parent, resolved, depth)?;
         let one = Usage { namespace: 1, ..Usage::default() };
         view.state.tree.verify_quota(&view.state.store, parent, None, &one)?;
         let attributes = view.new_attributes(parent, modes, true);
-        let permission = view.new_permission(parent, attributes.mode);
+        let (user, group) = (&*self.caller().user, view.new_group(parent));
         let time = view.now.wall;
         let record = Record::Mkdir {
             inode_id: self.next_inode_id(),
-            path: Cow::Owned(path),
+            path: resolved.plain_to(depth),
             mtime: time,
             atime: time,
-            permission,
+            permission: Permission { user: user.into(), group: (&*group).into(), mode: attributes.mode.bits() },
             acl: attributes.acl,
             xattrs: Vec::new(),
         };
-        let made = self.log(record);
+        let made = self.log_at(&record, &[Place { parent: Some(parent), last: None }]);
         let state = self.view().state;
         made.inode.and_then(|id| state.store.find_inode(id)).ok_or_else(|| Refusal::io("Failed to create directory"))
     }

@@ -9,7 +9,6 @@ use namespace::resolve::is_exactly_reserved;
 use namespace::{Resolved, Walk, Wanted};
 use record::{InodeHandle, KindTag};
 use state::RetryPayload;
-use std::borrow::Cow;
 use vocab::quota::Usage;
 use vocab::{Action, Refusal};
 
@@ -53,9 +52,9 @@ fn source(from: &Resolved<'_>) -> Result<InodeHandle, Refusal> {
 }
 
 fn check_target(view: &View<'_>, inode: InodeHandle, from: &Resolved<'_>, to: &Resolved<'_>) -> Result<(), Refusal> {
-    let (source, target) = (from.path(), to.path());
+    let (source, target) = (from.plain(), to.plain());
     let tree = &view.state.tree;
-    if view.state.store.kind(inode) == KindTag::Symlink && tree.symlink_target(inode) == target {
+    if view.state.store.kind(inode) == KindTag::Symlink && tree.symlink_target(inode) == &*target {
         let text = format!("Cannot rename symlink {} to its target {}", from.path_text(), to.path_text());
         return Err(Refusal::FileAlreadyExists(text.into()));
     }
@@ -73,11 +72,11 @@ fn check_target(view: &View<'_>, inode: InodeHandle, from: &Resolved<'_>, to: &R
 /// Limits of names and directories, then quotas above the target that are not above the source.
 fn check_limits(view: &View<'_>, inode: InodeHandle, from: &Resolved<'_>, to: &Resolved<'_>) -> Result<(), Refusal> {
     let (Some(old_parent), Some(parent)) = (from.parent(), to.parent()) else { return Ok(()) };
-    let parent_path = to.path_to(to.depth() - 1);
-    view.check_name(parent, &parent_path, to.name())?;
-    if old_parent != parent {
-        view.check_directory_items(parent, &parent_path)?;
+    view.check_name(parent, to, to.depth())?;
+    if old_parent == parent {
+        return Ok(());
     }
+    view.check_directory_items(parent, to, to.depth())?;
     let (tree, store) = (&view.state.tree, &view.state.store);
     let common = tree.common_ancestor(store, old_parent, parent);
     if parent == common {
@@ -116,16 +115,13 @@ impl Write for Rename {
         }
         check_access(&view, &from, &to, false)?;
         let Ok(inode) = source(&from) else { return Ok(false) };
-        let record = Record::RenameOld {
-            src: Cow::Owned(from.path()),
-            dst: Cow::Owned(to.path()),
-            time: view.now.wall,
-            rpc: view.caller.rpc_ids,
-        };
-        if from.path() == to.path() {
+        let (src, dst, places) = (from.plain(), to.plain(), [from.place(), to.place()]);
+        let same = src == dst;
+        let record = Record::RenameOld { src, dst, time: view.now.wall, rpc: view.caller.rpc_ids };
+        if same {
             // Changes nothing, but Hadoop's log has it too. Of a directory its replay would make a move into itself.
             if view.state.store.kind(inode) != KindTag::Directory {
-                turn.log(record);
+                turn.log_at(&record, &places);
             }
             return Ok(true);
         }
@@ -133,7 +129,7 @@ impl Write for Rename {
             return Ok(false);
         }
         check_limits(&view, inode, &from, &to)?;
-        turn.log(record);
+        turn.log_at(&record, &places);
         Ok(true)
     }
 }
@@ -157,7 +153,7 @@ impl Write for Rename2 {
         let to = view.resolve(&self.target, Walk::CreateLink)?;
         check_access(&view, &from, &to, self.to_trash)?;
         let inode = source(&from)?;
-        if from.path() == to.path() {
+        if from.plain() == to.plain() {
             let text = format!("The source {} and destination {} are the same", from.path_text(), to.path_text());
             return Err(Refusal::FileAlreadyExists(text.into()));
         }
@@ -177,7 +173,7 @@ impl Write for Rename2 {
             Some(_) => {}
         }
         check_limits(&view, inode, &from, &to)?;
-        let mut options = Vec::new();
+        let mut options = Vec::with_capacity(2);
         if self.overwrite {
             options.push(RenameOption::Overwrite);
         }
@@ -188,13 +184,13 @@ impl Write for Rename2 {
             options.push(RenameOption::None);
         }
         let record = Record::Rename {
-            src: Cow::Owned(from.path()),
-            dst: Cow::Owned(to.path()),
+            src: from.plain(),
+            dst: to.plain(),
             time: view.now.wall,
             options,
             rpc: view.caller.rpc_ids,
         };
-        turn.log(record);
+        turn.log_at(&record, &[from.place(), to.place()]);
         Ok(())
     }
 }
@@ -209,18 +205,19 @@ impl Rename2 {
         to: &Resolved<'_>,
     ) -> Result<(), Refusal> {
         let directory = |i| view.state.store.kind(i) == KindTag::Directory;
-        let target = to.path_text();
+        let target = || to.path_text();
         if directory(inode) != directory(old) {
             return Err(Refusal::io(format!(
-                "Source {} and destination {target} must both be directories",
-                from.path_text()
+                "Source {} and destination {} must both be directories",
+                from.path_text(),
+                target()
             )));
         }
         if !self.overwrite {
-            return Err(Refusal::FileAlreadyExists(format!("rename destination {target} already exists").into()));
+            return Err(Refusal::FileAlreadyExists(format!("rename destination {} already exists", target()).into()));
         }
         if view.state.store.children(old).1 > 0 {
-            return Err(Refusal::io(format!("rename destination directory is not empty: {target}")));
+            return Err(Refusal::io(format!("rename destination directory is not empty: {}", target())));
         }
         Ok(())
     }

@@ -4,13 +4,14 @@ use super::new_node::CreateModes;
 use crate::checks::invalid_path;
 use crate::{Operation, Turn, View, Write};
 use edit::Record;
-use namespace::Walk;
+use edit::record::Permission;
 use namespace::resolve::is_exactly_reserved;
+use namespace::{Place, Walk};
 use std::borrow::Cow;
 use vocab::limits::PATH_LENGTH_MAX;
 use vocab::path::is_valid_name;
 use vocab::quota::Usage;
-use vocab::{Action, Mode, Refusal};
+use vocab::{Action, Refusal};
 
 /// Makes a symbolic link.
 #[derive(Clone, Debug)]
@@ -69,19 +70,20 @@ impl Write for CreateSymlink {
         view.check_object_count()?;
         let parent = turn.make_ancestors(&resolved, self.modes, true)?;
         let view = turn.view();
-        view.check_new_name(parent, &resolved.path_to(resolved.depth() - 1), resolved.name())?;
+        view.check_new_name(parent, &resolved, resolved.depth())?;
         let one = Usage { namespace: 1, ..Usage::default() };
         view.state.tree.verify_quota(&view.state.store, parent, None, &one)?;
+        let (user, group) = (&*turn.caller().user, view.new_group(parent));
         let record = Record::Symlink {
             inode_id: turn.next_inode_id(),
-            path: Cow::Owned(resolved.path()),
-            target: Cow::Owned(self.target.clone()),
+            path: resolved.plain(),
+            target: Cow::Borrowed(&self.target),
             mtime: view.now.wall,
             atime: view.now.wall,
-            permission: view.new_permission(parent, Mode::new(0o777)),
+            permission: Permission { user: user.into(), group: (&*group).into(), mode: 0o777 },
             rpc: view.caller.rpc_ids,
         };
-        turn.log(record);
+        turn.log_at(&record, &[Place { parent: Some(parent), last: None }]);
         Ok(())
     }
 }
