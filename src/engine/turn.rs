@@ -28,6 +28,13 @@ pub struct Decided<R> {
     pub rests_on: Txid,
 }
 
+impl<R> Decided<R> {
+    /// The same with what `f` makes of the answer.
+    pub fn map<T>(self, f: impl FnOnce(R) -> T) -> Decided<T> {
+        Decided { answer: f(self.answer), rests_on: self.rests_on }
+    }
+}
+
 /// Who looks at the state just before and just after an operation, under the operation's own hold of the lock.
 pub trait Witness: Send {
     /// Before the operation runs.
@@ -38,38 +45,28 @@ pub trait Witness: Send {
 
 impl Engine {
     /// As [`Engine::write`], with a witness.
-    ///
-    /// # Errors
-    /// The operation's refusal.
-    pub async fn write_witnessed<W: Write>(
+    pub fn write_witnessed<W: Write>(
         &self,
         operation: &W,
         caller: &Caller,
         witness: &mut dyn Witness,
-    ) -> Result<W::Reply, Refusal> {
-        self.pass(W::OPERATION)?;
-        let decided = self.decide(operation, caller, |turn, prepared| {
+    ) -> Decided<Result<W::Reply, Refusal>> {
+        self.decide(operation, caller, |turn, prepared| {
             let repeated = turn.cached().is_some();
             witness.before(&turn.view());
             let reply = operation.run(turn, prepared)?;
             witness.after(&turn.view(), repeated);
             Ok(reply)
-        });
-        self.fence(decided).await
+        })
     }
 
-    /// Runs an operation of the table: role gate, prepare, run, fence. Refusals wait at the fence too: they may rest on what another call
-    /// has just logged.
-    ///
-    /// # Errors
-    /// The operation's refusal.
-    pub async fn write<W: Write>(&self, operation: &W, caller: &Caller) -> Result<W::Reply, Refusal> {
-        self.pass(W::OPERATION)?;
-        let decided = self.decide(operation, caller, |turn, prepared| operation.run(turn, prepared));
-        self.fence(decided).await
+    /// Runs an operation of the table: role gate, prepare, run. What comes of it has not passed the fence, which refusals wait at too: they may
+    /// rest on what another call has just logged.
+    pub fn write<W: Write>(&self, operation: &W, caller: &Caller) -> Decided<Result<W::Reply, Refusal>> {
+        self.decide(operation, caller, |turn, prepared| operation.run(turn, prepared))
     }
 
-    /// Prepares under a read hold and runs under a write hold; what comes of it has not passed the fence.
+    /// Prepares under a read hold and runs under a write hold.
     fn decide<W: Write>(
         &self,
         operation: &W,
@@ -77,7 +74,8 @@ impl Engine {
         run: impl FnOnce(&mut Turn<'_>, W::Prepared) -> Result<W::Reply, Refusal>,
     ) -> Decided<Result<W::Reply, Refusal>> {
         let name = W::OPERATION.row().method;
-        let prepared = match self.view(name, caller, |view| operation.prepare(view)) {
+        let prepare = || self.view(name, caller, |view| operation.prepare(view));
+        let prepared = match self.pass(W::OPERATION).and_then(|()| prepare()) {
             Ok(prepared) => prepared,
             Err(refusal) => return Decided { answer: Err(refusal), rests_on: self.journal().last() },
         };

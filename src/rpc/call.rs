@@ -92,10 +92,34 @@ pub enum Reply {
     Error(RemoteException),
 }
 
+impl Reply {
+    /// Whether the connection closes after it.
+    pub(crate) fn is_fatal(&self) -> bool {
+        matches!(self, Reply::Error(error) if error.is_fatal())
+    }
+}
+
 impl From<RemoteException> for Reply {
     fn from(e: RemoteException) -> Reply {
         Reply::Error(e)
     }
+}
+
+/// What a service makes of a call.
+#[derive(Debug)]
+pub enum Outcome<F> {
+    /// The answer, to leave at once.
+    Done(Reply),
+    /// The answer, to leave when [`Service::reached`] is at the mark: only then what it rests on can no longer be lost.
+    Held {
+        /// The answer.
+        reply: Reply,
+        /// The mark. Marks of later calls of a connection are never lower.
+        mark: u64,
+    },
+    /// Not done yet. The future is polled once on the connection's own task, and parked if it is not done by then; answers leave in the order
+    /// of their completion.
+    Later(F),
 }
 
 /// What a port serves. One value may serve several ports.
@@ -107,10 +131,19 @@ pub trait Service: Send + Sync + 'static {
     /// [`RemoteException::no_such_protocol`], [`RemoteException::protocol_version`] and [`RemoteException::no_such_method`].
     fn find(&self, protocol: &str, version: u64, method: &str) -> Result<Self::Method, RemoteException>;
 
-    /// Serves one call. The future is polled once on the connection's own task; if it is done by then (a read), nothing was moved between threads.
-    /// Otherwise it is parked and the connection goes on with its next call; answers leave in the order of their completion. Long computations
-    /// must therefore go to a thread of their own before they begin.
-    fn call(&self, call: Call<Self::Method>) -> impl Future<Output = Reply> + Send;
+    /// Serves one call, on the connection's own task, which goes on with its next call meanwhile if the answer is held or not done. Long
+    /// computations must therefore go to a thread of their own before they begin.
+    fn call(&self, call: Call<Self::Method>) -> Outcome<impl Future<Output = Reply> + Send>;
+
+    /// How far held answers may leave.
+    fn reached(&self) -> u64 {
+        u64::MAX
+    }
+
+    /// Until [`Service::reached`] is at the mark.
+    fn reach(&self, _mark: u64) -> impl Future<Output = ()> + Send {
+        std::future::ready(())
+    }
 
     /// State id to send along with each answer (`RpcResponseHeaderProto.stateId`), if state alignment is on.
     fn state_id(&self) -> Option<i64> {

@@ -2,9 +2,10 @@
 //!
 //! States: header -> (negotiation ->) context -> open. A fault of the protocol is answered once and closes the connection after the answer is out.
 
-use crate::call::{Call, CallerContext, ClientId, ErrorCode, RemoteException, Reply, RequestHeader, Service};
+use crate::call::{Call, CallerContext, ClientId, ErrorCode, Outcome, RemoteException, Reply, RequestHeader, Service};
 use crate::calls::Calls;
 use crate::handshake;
+use crate::held::Held;
 use crate::negotiation::{self, Negotiation};
 use crate::reply::{self, ReplyIds};
 use crate::server::{Entry, Port};
@@ -49,17 +50,22 @@ pub(crate) async fn run<S: Service>(port: Arc<Port<S>>, entry: Arc<Entry>, mut s
     let service = &port.service;
     let serve = |call: Call<S::Method>| {
         let ids = ReplyIds { call_id: call.header.call_id, client_id: call.header.client_id, retry: call.header.retry };
-        let answer = service.call(call);
-        async move { (ids, answer.await) }
+        let outcome = match service.call(call) {
+            Outcome::Later(answer) => Outcome::Later(async move { (ids, answer.await) }),
+            Outcome::Done(reply) => Outcome::Done(reply),
+            Outcome::Held { reply, mark } => Outcome::Held { reply, mark },
+        };
+        (ids, outcome)
     };
     let mut connection = Connection::new(&port, &entry, peer);
     if let Err(error) = connection.exchange(&mut stream, &mut calls, serve).await {
         tracing::debug!(port = port.name, %peer, %error, "connection closed");
     }
+    port.leave(&entry, connection.held.len());
     drop(connection);
     drop(stream);
     while calls.next().await.is_some() {
-        port.leave(&entry);
+        port.leave(&entry, 1);
     }
 }
 
@@ -89,6 +95,7 @@ struct Connection<'a, S: Service> {
     peer: SocketAddr,
     input: Decoder,
     output: BytesMut,
+    held: Held,
     negotiation: Negotiation,
     identity: Option<Identity>,
     /// When the bytes at hand were read.
@@ -108,6 +115,7 @@ impl<'a, S: Service> Connection<'a, S> {
             peer,
             input: Decoder::new(port.settings.request_bytes_max),
             output: BytesMut::new(),
+            held: Held::default(),
             negotiation: Negotiation::NotAsked,
             identity: None,
             received: Instant::now(),
@@ -122,14 +130,14 @@ impl<'a, S: Service> Connection<'a, S> {
         &mut self,
         stream: &mut TcpStream,
         calls: &mut Calls<F>,
-        serve: impl Fn(Call<S::Method>) -> F,
+        serve: impl Fn(Call<S::Method>) -> (ReplyIds, Outcome<F>),
     ) -> std::io::Result<()> {
         let (mut reader, writer) = stream.split();
         loop {
             let starved = self.take_frames(calls, &serve).await;
             self.collect(calls).await;
             self.flush(&writer)?;
-            if self.closing && self.output.is_empty() {
+            if self.closing && self.output.is_empty() && self.held.len() == 0 {
                 return Ok(());
             }
             if self.started >= TURN_CALLS {
@@ -146,7 +154,7 @@ impl<'a, S: Service> Connection<'a, S> {
     async fn take_frames<F: Future<Output = (ReplyIds, Reply)>>(
         &mut self,
         calls: &mut Calls<F>,
-        serve: impl Fn(Call<S::Method>) -> F,
+        serve: impl Fn(Call<S::Method>) -> (ReplyIds, Outcome<F>),
     ) -> bool {
         if let Some(identity) = &mut self.identity
             && !self.port.users.groups().is_current(&identity.groups, self.received)
@@ -163,9 +171,13 @@ impl<'a, S: Service> Connection<'a, S> {
                 Ok(Step::Again) => {}
                 Ok(Step::Call(call)) => {
                     self.started += 1;
-                    match calls.start(serve(call)) {
-                        Some((ids, answer)) => self.answer(&ids, answer),
-                        None => self.port.enter(self.entry),
+                    match serve(call) {
+                        (ids, Outcome::Done(answer)) => self.answer(&ids, answer),
+                        (ids, Outcome::Held { reply, mark }) => self.hold(&ids, reply, mark),
+                        (_, Outcome::Later(call)) => match calls.start(call) {
+                            Some((ids, answer)) => self.answer(&ids, answer),
+                            None => self.port.enter(self.entry),
+                        },
                     }
                 }
                 Ok(Step::Identify { user }) => {
@@ -180,15 +192,19 @@ impl<'a, S: Service> Connection<'a, S> {
     }
 
     fn has_room(&self, parked: usize) -> bool {
-        parked < self.port.settings.in_flight_max && self.port.has_room()
+        parked + self.held.len() < self.port.settings.in_flight_max && self.port.has_room()
     }
 
-    /// Answers of parked calls that are done by now.
+    /// Answers that may leave by now: held ones, and those of parked calls that are done.
     async fn collect<F: Future<Output = (ReplyIds, Reply)>>(&mut self, calls: &mut Calls<F>) {
+        if self.held.len() > 0 && self.output.len() < FLUSH_BYTES {
+            let released = self.held.release(self.port.service.reached(), &mut self.output);
+            self.port.leave(self.entry, released);
+        }
         while calls.parked() > 0 && self.output.len() < FLUSH_BYTES {
             let done = poll_fn(|cx| Poll::Ready(calls.poll_next(cx))).await;
             let Poll::Ready(Some((ids, answer))) = done else { return };
-            self.port.leave(self.entry);
+            self.port.leave(self.entry, 1);
             self.answer(&ids, answer);
         }
     }
@@ -231,6 +247,7 @@ impl<'a, S: Service> Connection<'a, S> {
         if !starved && !self.closing && !writing && !full {
             return Ok(true);
         }
+        let mark = self.held.mark();
         let stalled = self.stuck.unwrap_or(self.received) + self.port.settings.stall;
         if starved {
             self.make_room();
@@ -240,8 +257,9 @@ impl<'a, S: Service> Connection<'a, S> {
             _ = self.entry.closed() => Ok(false),
             ready = writer.writable(), if writing => ready.map(|()| true),
             _ = sleep_until(stalled.into()), if writing => Err(std::io::Error::new(std::io::ErrorKind::TimedOut, "the peer does not read its answers")),
+            () = self.port.service.reach(mark.unwrap_or(0)), if mark.is_some() && self.output.len() < FLUSH_BYTES => Ok(true),
             Some((ids, answer)) = calls.next(), if calls.parked() > 0 && self.output.len() < FLUSH_BYTES => {
-                self.port.leave(self.entry);
+                self.port.leave(self.entry, 1);
                 self.answer(&ids, answer);
                 Ok(true)
             }
@@ -267,15 +285,18 @@ impl<'a, S: Service> Connection<'a, S> {
     }
 
     fn answer(&mut self, ids: &ReplyIds, answer: Reply) {
-        let state_id = self.port.service.state_id();
         self.port.counters.calls.fetch_add(1, Ordering::Relaxed);
-        match answer {
-            Reply::Message(message) => reply::success(&mut self.output, ids, state_id, &message),
-            Reply::Error(error) => {
-                reply::error(&mut self.output, ids, state_id, &error);
-                self.closing |= error.is_fatal();
-            }
-        }
+        self.closing |= answer.is_fatal();
+        reply::put(&mut self.output, ids, self.port.service.state_id(), &answer);
+    }
+
+    /// Keeps an answer until the service has reached its mark.
+    fn hold(&mut self, ids: &ReplyIds, answer: Reply, mark: u64) {
+        self.port.enter(self.entry);
+        self.port.counters.calls.fetch_add(1, Ordering::Relaxed);
+        self.closing |= answer.is_fatal();
+        let state_id = self.port.service.state_id();
+        self.held.push(mark, |out| reply::put(out, ids, state_id, &answer));
     }
 
     fn fail(&mut self, ids: &ReplyIds, error: RemoteException) {

@@ -9,10 +9,11 @@ mod calls;
 pub mod client;
 mod connection;
 mod handshake;
+mod held;
 mod negotiation;
 mod reply;
 mod server;
 
-pub use call::{Call, CallerContext, ClientId, ErrorCode, RemoteException, Reply, RequestHeader, Service};
+pub use call::{Call, CallerContext, ClientId, ErrorCode, Outcome, RemoteException, Reply, RequestHeader, Service};
 pub use client::Client;
 pub use server::{Listener, PortCounters, Server, Settings};

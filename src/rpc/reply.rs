@@ -1,6 +1,6 @@
 //! Writing answers: total length, delimited response header, delimited message.
 
-use crate::call::{ClientId, RemoteException};
+use crate::call::{ClientId, RemoteException, Reply};
 use bytes::{BufMut, BytesMut};
 use hadoop_proto::frame::VERSION;
 use hadoop_proto::wire::{Sink, varint_length, zigzag};
@@ -48,6 +48,14 @@ impl ReplyIds {
         out.put_slice(client_id);
         out.put_u8(0x40);
         out.put_varint(self.retry_bits());
+    }
+}
+
+/// Appends an answer.
+pub(crate) fn put(out: &mut BytesMut, ids: &ReplyIds, state_id: Option<i64>, answer: &Reply) {
+    match answer {
+        Reply::Message(message) => success(out, ids, state_id, message),
+        Reply::Error(exception) => error(out, ids, state_id, exception),
     }
 }
 

@@ -112,10 +112,13 @@ impl<S> Port<S> {
         entry.in_flight.fetch_add(1, Ordering::AcqRel);
         self.counters.in_flight.fetch_add(1, Ordering::AcqRel);
     }
-    /// A parked call is done.
-    pub(crate) fn leave(&self, entry: &Entry) {
-        entry.in_flight.fetch_sub(1, Ordering::AcqRel);
-        if self.counters.in_flight.fetch_sub(1, Ordering::AcqRel) >= self.settings.in_flight_max {
+    /// Parked calls are done.
+    pub(crate) fn leave(&self, entry: &Entry, calls: usize) {
+        if calls == 0 {
+            return;
+        }
+        entry.in_flight.fetch_sub(calls, Ordering::AcqRel);
+        if self.counters.in_flight.fetch_sub(calls, Ordering::AcqRel) >= self.settings.in_flight_max {
             self.room.notify_waiters();
         }
     }

@@ -172,3 +172,52 @@ async fn stopping_closes_connections_and_port() {
     assert!(matches!(call(&client, "echo", b"").await, Err(CallError::Connection { .. })));
     assert!(Client::connect(port.address, ClientSettings::new(PROTOCOL, 1, "alice")).await.is_err());
 }
+
+/// Answers that rest on something leave when that is reached, not before, in their order; nothing else waits for them.
+#[tokio::test]
+async fn held_answers_wait_for_their_mark() {
+    let port = port(Settings { in_flight_max: 50, ..Settings::default() });
+    let client = port.client("alice").await;
+    let held = |mark: u8| {
+        let client = client.clone();
+        tokio::spawn(async move { call(&client, "held", &[mark]).await.map(|body| (body[0], Instant::now())) })
+    };
+    let in_flight = || port.server.counters().in_flight.load(Ordering::SeqCst);
+    let mut early: Vec<_> = (0..20).map(|_| held(3)).collect();
+    until("these are held", || in_flight() == 20).await;
+    let late = held(9);
+    until("and this", || in_flight() == 21).await;
+    assert_eq!(call(&client, "echo", b"x").await.unwrap()[..], *b"x");
+    port.toy.reached.send_replace(2);
+    assert_eq!(call(&client, "slow", &[3]).await.unwrap()[..], [3]);
+    assert_eq!(in_flight(), 21, "mark 2 frees nothing");
+    port.toy.reached.send_replace(3);
+    for answer in early.drain(..) {
+        assert_eq!(answer.await.unwrap().unwrap().0, 3);
+    }
+    assert!(!late.is_finished());
+    // as many as may be in flight are held; the next call is not read before one has left
+    let more: Vec<_> = (0..60).map(|_| held(10)).collect();
+    until("the port is full", || in_flight() == 50).await;
+    port.toy.reached.send_replace(10);
+    let late = late.await.unwrap().unwrap().1;
+    for answer in more {
+        assert!(answer.await.unwrap().unwrap().1 >= late, "overtaken");
+    }
+    until("nothing in flight", || in_flight() == 0).await;
+}
+
+#[tokio::test]
+async fn held_answers_of_a_closed_connection_are_dropped() {
+    let port = port(Settings::default());
+    let client = port.client("alice").await;
+    let waiting = tokio::spawn({
+        let client = client.clone();
+        async move { call(&client, "held", &[5]).await }
+    });
+    until("it is held", || port.server.counters().in_flight.load(Ordering::SeqCst) == 1).await;
+    waiting.abort();
+    drop(client);
+    until("the connection ends", || port.server.counters().open.load(Ordering::SeqCst) == 0).await;
+    assert_eq!(port.server.counters().in_flight.load(Ordering::SeqCst), 0);
+}

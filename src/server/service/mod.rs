@@ -18,9 +18,9 @@ pub mod topology;
 
 use blocks::StorageInfo;
 use bytes::Bytes;
-use engine::Engine;
+use engine::{Decided, Engine};
 use futures_util::FutureExt;
-use futures_util::future::{Either, ready};
+use futures_util::future::Either;
 use hadoop_proto::shape::Shaped;
 use hadoop_proto::view::ViewError;
 use hadoop_proto::{DecodeError, Message};
@@ -28,14 +28,14 @@ use observe::RemoteException;
 use observe::audit::AuditLog;
 use observe::remote_exception::class;
 use ops::table::Retry;
-use rpc::{Call, Reply};
+use rpc::{Call, Outcome, Reply};
 use security::Users;
 use security::proxy::ProxyRules;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use table::{Handler, Method, PortKind};
 use topology::Topology;
-use vocab::{Caller, Refusal};
+use vocab::{Caller, Refusal, Txid};
 
 /// Which file system this is, and which software says so.
 #[derive(Clone, Debug)]
@@ -127,6 +127,9 @@ pub struct Port {
 /// The encoded response message, or the exception.
 type Answer = Result<Bytes, RemoteException>;
 
+/// What a call that may write has come to, or the exception of a request that is none.
+type Writing = Result<Decided<Answer>, RemoteException>;
+
 impl Port {
     /// A port of this kind. `host` is how the name node calls its own host.
     pub fn new(shared: Arc<Shared>, kind: PortKind, host: impl Into<Arc<str>>) -> Port {
@@ -159,6 +162,13 @@ impl Port {
             Handler::Datanode(_) | Handler::Namenode(_) | Handler::Refresh(_) => None,
         }
     }
+
+    /// What a call that may write has come to, and what its audit line tells; `None` for all other calls.
+    fn decided(&self, call: &Call<Method>) -> Option<(Writing, audit::Slot)> {
+        let Handler::Client(operation) = call.method.handler else { return None };
+        let request = client::Request::new(&self.shared, operation, &call.caller, &call.body);
+        client::decided(&request).map(|writing| (writing, request.seen))
+    }
 }
 
 /// The refusal of a call that is to be remembered for a repetition, under an id that is none (Hadoop's `RetryCache`). Calls without any id
@@ -171,6 +181,16 @@ fn unusable_client_id(call: &Call<Method>) -> Option<RemoteException> {
     }
     let text = format!("Invalid clientId - length is {length} expected length 16");
     Some(Refusal::IllegalArgument(text.into()).into())
+}
+
+/// Waits until what was decided is durable, and hands its line to the audit log then.
+async fn audited_in_time(shared: Arc<Shared>, call: Call<Method>, writing: Writing, seen: audit::Slot) -> Answer {
+    let Handler::Client(operation) = call.method.handler else { return Err(unsupported(call.method.name)) };
+    let answer = match writing {
+        Ok(decided) => shared.engine.fence(decided).await,
+        Err(exception) => Err(exception),
+    };
+    client::Request { seen, ..client::Request::new(&shared, operation, &call.caller, &call.body) }.audited(answer)
 }
 
 /// Serves what may wait.
@@ -213,21 +233,42 @@ impl rpc::Service for Port {
         self.kind.find(protocol, version, method)
     }
 
-    /// Reads are done before there is a future; what may wait has one of its own on the heap, so that the value that is moved about is small.
-    fn call(&self, mut call: Call<Method>) -> impl Future<Output = Reply> + Send {
+    /// Reads and most writes are done before there is a future; what waits has one of its own on the heap, so that the value that is moved about
+    /// is small.
+    fn call(&self, mut call: Call<Method>) -> Outcome<impl Future<Output = Reply> + Send> {
         if let Some(context) = &call.header.caller_context {
             let shown = self.shared.audit.context(&context.context, context.signature.as_deref());
             call.caller.context = Some(shown.into());
         }
-        match self.at_once(&call) {
-            Some(answer) => Either::Left(ready(reply(answer, &self.host))),
-            None => Either::Right(Box::pin(in_time(self.shared.clone(), call)).map(|answer| reply(answer, &self.host))),
+        if let Some(answer) = self.at_once(&call) {
+            return Outcome::Done(reply(answer, &self.host));
         }
+        let waits = match self.decided(&call) {
+            Some((Ok(decided), _)) if !self.shared.audit.is_on() => {
+                return Outcome::Held { reply: reply(decided.answer, &self.host), mark: decided.rests_on.0 };
+            }
+            Some((writing, seen)) => Either::Left(Box::pin(audited_in_time(self.shared.clone(), call, writing, seen))),
+            None => Either::Right(Box::pin(in_time(self.shared.clone(), call))),
+        };
+        Outcome::Later(waits.map(|answer| reply(answer, &self.host)))
+    }
+
+    fn reached(&self) -> u64 {
+        self.shared.engine.journal().watermark().durable().0
+    }
+
+    async fn reach(&self, mark: u64) {
+        self.shared.engine.fence(Decided { answer: (), rests_on: Txid(mark) }).await;
     }
 
     fn state_id(&self) -> Option<i64> {
         self.shared.identity.state_context.then(|| self.shared.engine.journal().last().0 as i64)
     }
+}
+
+/// The words of a refusal as callers get them.
+pub(crate) fn refusal_text(refusal: Refusal) -> String {
+    RemoteException::from(refusal).message
 }
 
 /// Answer to a method that Hadoop has and this server has not.

@@ -1,14 +1,11 @@
 //! The flush thread: takes what has gathered, has the set make it durable, moves the watermark.
 
 use super::set::JournalSet;
-use super::{Flushed, Shared};
+use super::{Flushed, LAZY_BYTES, Shared};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use vocab::Txid;
-
-/// Bytes of records for which nobody waits that are flushed without waiting longer.
-const LAZY_BYTES: usize = 256 << 10;
 
 /// What the thread owns.
 #[derive(Debug)]
@@ -27,7 +24,9 @@ impl Flush {
             let batch = Arc::new(batch);
             let began = self.shared.os.clock.monotonic_us();
             let result = self.set.commit(&batch, &*self.shared.observer);
-            *self.shared.members.lock() = self.set.status();
+            if self.set.take_changed() {
+                *self.shared.members.lock() = self.set.status();
+            }
             if let Err(reason) = result {
                 self.fail(&reason);
                 return;
@@ -51,24 +50,30 @@ impl Flush {
     }
 
     /// Waits for the next batch; `None` when the journal ends.
+    ///
+    /// A batch is due when somebody waits for one of its records, when much has gathered, or when its records have lain for a while. As long as
+    /// there is something to do now and then, the thread sleeps for that while at most, so that who appends need not wake it.
     fn next(&self) -> Option<super::buffer::Batch> {
-        let mut lane = self.shared.lane.lock();
-        let mut lazy_until: Option<Instant> = None;
+        let mut until = Instant::now() + self.lazy_delay;
         loop {
-            let (buffer, empty) = (&lane.buffer, lane.buffer.is_empty());
-            let due = buffer.awaited > buffer.taken || buffer.bytes() >= LAZY_BYTES;
-            let lazy_due = lazy_until.is_some_and(|until| Instant::now() >= until);
-            if due || !empty && (lazy_due || lane.closed) {
+            let mut lane = self.shared.lane.lock();
+            let buffer = &lane.buffer;
+            let (empty, rested) = (buffer.is_empty(), Instant::now() >= until);
+            let wanted = self.shared.watermark.wanted() > buffer.taken.0 || buffer.bytes() >= LAZY_BYTES;
+            if !empty && (wanted || rested || lane.closed) {
                 return Some(lane.buffer.take());
             }
             if lane.closed {
                 return None;
             }
-            if empty {
-                self.shared.wake.wait(&mut lane);
+            if rested {
+                lane.asleep = true;
+                drop(lane);
+                std::thread::park();
+                until = Instant::now() + self.lazy_delay;
             } else {
-                let until = *lazy_until.get_or_insert_with(|| Instant::now() + self.lazy_delay);
-                self.shared.wake.wait_until(&mut lane, until);
+                drop(lane);
+                std::thread::park_timeout(until.saturating_duration_since(Instant::now()));
             }
         }
     }

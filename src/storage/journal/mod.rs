@@ -22,7 +22,7 @@ use buffer::Buffer;
 use edit::Record;
 use flush::Flush;
 use os::Os;
-use parking_lot::{Condvar, Mutex};
+use parking_lot::Mutex;
 use set::JournalSet;
 use std::fmt::Debug;
 use std::io;
@@ -87,6 +87,9 @@ impl Default for Options {
     }
 }
 
+/// Bytes of records for which nobody waits that are flushed without waiting longer.
+const LAZY_BYTES: usize = 256 << 10;
+
 /// Bytes by which open segments grow in Hadoop.
 pub const PREALLOCATION: usize = 1 << 20;
 
@@ -100,7 +103,6 @@ pub struct Journal {
 #[derive(Debug)]
 struct Shared {
     lane: Mutex<Lane>,
-    wake: Condvar,
     /// The last transaction that somebody may wait for.
     last: AtomicU64,
     watermark: Watermark,
@@ -116,6 +118,8 @@ struct Lane {
     failed: bool,
     /// Transactions assigned after the end: they exist as numbers only.
     beyond: u64,
+    /// Whether the flush thread sleeps without an end: whoever appends wakes it.
+    asleep: bool,
 }
 
 impl Lane {
@@ -146,8 +150,7 @@ impl Journal {
         let set = JournalSet::new(members, options.minimum, options.restore).map_err(unable)?;
         let buffer = Buffer::new(before.next(), options.layout);
         let shared = Arc::new(Shared {
-            lane: Mutex::new(Lane { buffer, closed: false, failed: false, beyond: 0 }),
-            wake: Condvar::new(),
+            lane: Mutex::new(Lane { buffer, closed: false, failed: false, beyond: 0, asleep: false }),
             last: AtomicU64::new(next.0),
             watermark: Watermark::at(before),
             members: Mutex::new(set.status()),
@@ -157,12 +160,14 @@ impl Journal {
         let flush = Flush { shared: shared.clone(), set, seen: options.seen, lazy_delay: options.lazy_delay };
         let thread =
             std::thread::Builder::new().name("journal-flush".to_owned()).spawn(|| flush.run()).map_err(unable)?;
+        shared.watermark.serve_on(thread.thread().clone());
         let journal = Journal { shared, thread: Mutex::new(Some(thread)) };
         journal.watermark().wait_blocking(next)?;
         Ok(journal)
     }
 
-    /// Appends a record: assigns its transaction id and puts it into the buffer. No I/O.
+    /// Appends a record: assigns its transaction id and puts it into the buffer. No I/O, and nobody is woken for it: it becomes durable when
+    /// somebody waits for it, or after a while.
     ///
     /// # Panics
     /// If the record does not exist in the layout in effect.
@@ -173,11 +178,11 @@ impl Journal {
         }
         let txid = lane.buffer.append(record);
         lane.buffer.awaited = txid;
-        self.appended(&lane);
+        self.appended(&mut lane);
         txid
     }
 
-    /// Appends a record for which nobody waits (access times): it becomes durable with the next flush, or after a while.
+    /// Appends a record that answers do not rest on (access times): it becomes durable with the next flush, or after a while.
     ///
     /// # Panics
     /// As [`Journal::append`].
@@ -187,13 +192,15 @@ impl Journal {
             return lane.number_beyond();
         }
         let txid = lane.buffer.append(record);
-        self.appended(&lane);
+        self.appended(&mut lane);
         txid
     }
 
-    fn appended(&self, lane: &Lane) {
+    fn appended(&self, lane: &mut Lane) {
         self.shared.last.store(lane.buffer.awaited.0, Ordering::Release);
-        self.shared.wake.notify_one();
+        if std::mem::take(&mut lane.asleep) || lane.buffer.bytes() >= LAZY_BYTES {
+            self.shared.watermark.wake_flusher();
+        }
     }
     fn beyond(&self, lane: &mut Lane) -> Txid {
         let txid = lane.number_beyond();
@@ -209,7 +216,7 @@ impl Journal {
             return self.beyond(&mut lane);
         }
         let first = lane.buffer.roll();
-        self.appended(&lane);
+        self.appended(&mut lane);
         first
     }
 
@@ -247,10 +254,9 @@ impl Journal {
             let mut lane = self.shared.lane.lock();
             if !lane.ended() {
                 lane.buffer.end();
-                self.appended(&lane);
+                self.appended(&mut lane);
             }
             lane.closed = true;
-            self.shared.wake.notify_one();
             lane.buffer.awaited
         };
         self.join();
@@ -261,6 +267,7 @@ impl Journal {
 
     fn join(&self) {
         if let Some(thread) = self.thread.lock().take() {
+            thread.thread().unpark();
             _ = thread.join();
         }
     }
@@ -268,11 +275,7 @@ impl Journal {
 
 impl Drop for Journal {
     fn drop(&mut self) {
-        {
-            let mut lane = self.shared.lane.lock();
-            lane.closed = true;
-            self.shared.wake.notify_one();
-        }
+        self.shared.lane.lock().closed = true;
         self.join();
     }
 }

@@ -47,6 +47,8 @@ pub(super) struct JournalSet {
     members: Vec<Member>,
     minimum: usize,
     restore: bool,
+    /// Whether a member was dropped or restored.
+    changed: bool,
 }
 
 #[derive(Debug)]
@@ -83,15 +85,17 @@ impl Member {
     fn result(&self) -> io::Result<()> {
         self.results.recv().unwrap_or_else(|_| Err(io::Error::other("the journal's thread has ended")))
     }
-    fn settle(&mut self, result: io::Result<()>, observer: &dyn Observer) {
+    /// Whether this changed its status.
+    fn settle(&mut self, result: io::Result<()>, observer: &dyn Observer) -> bool {
         match result {
             Ok(()) if self.status.dropped.take().is_some() => observer.restored(&self.status.label),
-            Ok(()) => {}
+            Ok(()) => return false,
             Err(error) => {
                 self.status.dropped = Some(error.to_string());
                 observer.dropped(&self.status.label, &error);
             }
         }
+        true
     }
 }
 
@@ -106,7 +110,12 @@ impl Drop for Member {
 
 impl JournalSet {
     pub fn new(members: Vec<Membership>, minimum: usize, restore: bool) -> io::Result<JournalSet> {
-        Ok(JournalSet { members: members.into_iter().map(Member::new).collect::<io::Result<_>>()?, minimum, restore })
+        Ok(JournalSet {
+            members: members.into_iter().map(Member::new).collect::<io::Result<_>>()?,
+            minimum,
+            restore,
+            changed: false,
+        })
     }
 
     /// Makes a batch durable in every journal in use, all at the same time. One that fails is dropped; dropped ones join again with the
@@ -123,11 +132,12 @@ impl JournalSet {
         let Some(((first, first_work), others)) = asked.split_first_mut() else { return self.enough() };
         let submitted: Vec<_> = others.iter().map(|(member, work)| member.submit(work)).collect();
         let result = first.target.lock().commit(first_work);
-        first.settle(result, observer);
+        let mut changed = first.settle(result, observer);
         for ((member, _), submitted) in others.iter_mut().zip(submitted) {
             let result = submitted.and_then(|()| member.result());
-            member.settle(result, observer);
+            changed |= member.settle(result, observer);
         }
+        self.changed |= changed;
         self.enough()
     }
 
@@ -144,6 +154,10 @@ impl JournalSet {
         if enough { Ok(()) } else { Err("flush failed for too many journals".to_owned()) }
     }
 
+    /// Whether [`JournalSet::status`] is another than at the last time.
+    pub fn take_changed(&mut self) -> bool {
+        std::mem::take(&mut self.changed)
+    }
     pub fn status(&self) -> Vec<MemberStatus> {
         self.members.iter().map(|member| member.status.clone()).collect()
     }

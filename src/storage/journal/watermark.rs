@@ -4,8 +4,8 @@ use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 use vocab::Txid;
@@ -29,6 +29,10 @@ pub struct Watermark(Arc<Inner>);
 #[derive(Debug, Default)]
 struct Inner {
     durable: AtomicU64,
+    /// The highest transaction that somebody has asked for.
+    wanted: AtomicU64,
+    /// Who makes transactions durable, as soon as they are wanted.
+    flusher: OnceLock<Thread>,
     waiting: Mutex<Waiting>,
 }
 
@@ -58,7 +62,22 @@ impl Watermark {
         self.0.waiting.lock().failed.clone()
     }
 
-    /// Waits until `txid` is durable. Cheap when it is already: no lock.
+    /// Names the thread that is woken when somebody begins to wait.
+    pub(crate) fn serve_on(&self, flusher: Thread) {
+        _ = self.0.flusher.set(flusher);
+    }
+
+    /// Has that thread look whether there is something to do.
+    pub(crate) fn wake_flusher(&self) {
+        self.0.wake_flusher();
+    }
+
+    /// The highest transaction that somebody has asked for.
+    pub(crate) fn wanted(&self) -> u64 {
+        self.0.wanted.load(Ordering::Acquire)
+    }
+
+    /// Waits until `txid` is durable; that somebody waits is what makes the journals write. Cheap when it is already: no lock.
     pub fn wait(&self, txid: Txid) -> Wait {
         Wait { inner: self.0.clone(), txid: txid.0, key: None }
     }
@@ -110,6 +129,19 @@ impl Watermark {
     }
 }
 
+impl Inner {
+    fn want(&self, txid: u64) {
+        self.wanted.fetch_max(txid, Ordering::AcqRel);
+        self.wake_flusher();
+    }
+    /// Costs a system call only if the thread sleeps.
+    fn wake_flusher(&self) {
+        if let Some(flusher) = self.flusher.get() {
+            flusher.unpark();
+        }
+    }
+}
+
 /// The wait of [`Watermark::wait`]. Dropping it gives the wait up.
 #[derive(Debug)]
 pub struct Wait {
@@ -142,6 +174,8 @@ impl Future for Wait {
             Some(waker) => waker.clone_from(context.waker()),
             None => _ = waiting.wakers.insert(key, context.waker().clone()),
         }
+        drop(waiting);
+        this.inner.want(this.txid);
         Poll::Pending
     }
 }

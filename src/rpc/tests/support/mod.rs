@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 use rpc::client::{CallError, CallOptions, ClientSettings};
-use rpc::{Call, Client, Listener, RemoteException, Reply, Server, Service, Settings};
+use rpc::{Call, Client, Listener, Outcome, RemoteException, Reply, Server, Service, Settings};
 use security::Users;
 use security::groups::{GroupSettings, Groups, Provider, parse_overrides};
 use security::names::NameRules;
@@ -30,6 +30,8 @@ pub enum Method {
     Fatal,
     /// Who calls: `user|real|groups|context|retry|address|method`.
     Who,
+    /// Gives the body back when the mark in its first byte is reached.
+    Held,
 }
 
 #[derive(Default)]
@@ -37,6 +39,7 @@ pub struct Toy {
     pub state_id: AtomicI64,
     pub running: AtomicUsize,
     pub finished: AtomicUsize,
+    pub reached: tokio::sync::watch::Sender<u64>,
 }
 
 impl Service for Toy {
@@ -55,14 +58,40 @@ impl Service for Toy {
             "big" => Method::Big,
             "fail" => Method::Fail,
             "fatal" => Method::Fatal,
+            "held" => Method::Held,
             "who" => Method::Who,
             _ => return Err(RemoteException::no_such_method(method, protocol)),
         })
     }
 
-    async fn call(&self, call: Call<Method>) -> Reply {
+    fn call(&self, call: Call<Method>) -> Outcome<impl Future<Output = Reply> + Send> {
+        match call.method {
+            Method::Held => Outcome::Held {
+                mark: u64::from(call.body.first().copied().unwrap_or(0)),
+                reply: Reply::Message(call.body),
+            },
+            _ => Outcome::Later(self.serve(call)),
+        }
+    }
+
+    fn reached(&self) -> u64 {
+        *self.reached.borrow()
+    }
+
+    async fn reach(&self, mark: u64) {
+        _ = self.reached.subscribe().wait_for(|reached| *reached >= mark).await;
+    }
+
+    fn state_id(&self) -> Option<i64> {
+        Some(self.state_id.load(Ordering::SeqCst)).filter(|&s| s != 0)
+    }
+}
+
+impl Toy {
+    async fn serve(&self, call: Call<Method>) -> Reply {
         self.running.fetch_add(1, Ordering::SeqCst);
         let reply = match call.method {
+            Method::Held => unreachable!("served above"),
             Method::Echo => Reply::Message(call.body),
             Method::Slow => {
                 tokio::time::sleep(Duration::from_millis(u64::from(call.body[0]) * 10)).await;
@@ -90,10 +119,6 @@ impl Service for Toy {
         };
         self.finished.fetch_add(1, Ordering::SeqCst);
         reply
-    }
-
-    fn state_id(&self) -> Option<i64> {
-        Some(self.state_id.load(Ordering::SeqCst)).filter(|&s| s != 0)
     }
 }
 

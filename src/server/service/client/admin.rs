@@ -2,7 +2,7 @@
 
 use super::super::convert::datanode::{put_info, put_storage_report};
 use super::super::convert::nested;
-use super::super::{Answer, EMPTY, Shared, decode, message, superuser, unsupported};
+use super::super::{Answer, EMPTY, Shared, Writing, decode, message, superuser, unsupported};
 use super::{Request, boolean};
 use ::blocks::ReportKind;
 use bytes::BytesMut;
@@ -64,7 +64,7 @@ pub(super) fn balancer_bandwidth(request: &Request<'_>) -> Answer {
     Ok(EMPTY)
 }
 
-pub(super) async fn safe_mode(request: &Request<'_>) -> Answer {
+pub(super) fn safe_mode(request: &Request<'_>) -> Writing {
     let asked: SetSafeModeRequestProto = decode(request.body.clone())?;
     let action = match asked.action() {
         SafeModeActionProto::SafemodeGet => SafeModeAction::Get,
@@ -77,7 +77,7 @@ pub(super) async fn safe_mode(request: &Request<'_>) -> Answer {
         superuser(request.shared, request.caller, &name)?;
         tracing::info!(user = %request.caller.user, action = name, "safe mode");
     }
-    boolean(request.write(SetSafeMode { action }).await?)
+    request.write(SetSafeMode { action }, boolean)
 }
 
 fn report_kind(kind: DatanodeReportTypeProto) -> ReportKind {

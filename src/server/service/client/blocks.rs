@@ -2,7 +2,7 @@
 
 use super::super::convert::located::put_block;
 use super::super::convert::{datanode as convert, nested};
-use super::super::{Answer, EMPTY, bad_view, decode};
+use super::super::{Answer, EMPTY, Writing, bad_view, decode};
 use super::{Request, boolean};
 use ::blocks::NodeNumber;
 use bytes::BytesMut;
@@ -31,7 +31,7 @@ pub(super) fn located_in(request: &Request<'_>, pool: &str, block: &LocatedBlock
     Ok(out.freeze())
 }
 
-pub(super) async fn add_block(request: &Request<'_>) -> Answer {
+pub(super) fn add_block(request: &Request<'_>) -> Writing {
     let bad = |e: ViewError| bad_view::<AddBlockRequestProto>(request.body, e);
     let asked = view::AddBlockRequest::parse(request.body).map_err(bad)?;
     let (excluded, favored) = nodes(request, &asked).map_err(bad)?;
@@ -48,8 +48,7 @@ pub(super) async fn add_block(request: &Request<'_>) -> Answer {
         no_local_rack: false,
         ignore_client_locality: flags.contains(&AddBlockFlagProto::IgnoreClientLocality),
     };
-    let block = request.write(operation).await?;
-    located(request, &block)
+    request.write(operation, |block| located(request, &block))
 }
 
 /// Excluded nodes by uuid, favoured ones by `host:port`. Such as are not known are left out.
@@ -74,7 +73,7 @@ fn nodes(
     }))
 }
 
-pub(super) async fn complete(request: &Request<'_>) -> Answer {
+pub(super) fn complete(request: &Request<'_>) -> Writing {
     let asked =
         view::CompleteRequest::parse(request.body).map_err(|e| bad_view::<CompleteRequestProto>(request.body, e))?;
     let operation = Complete {
@@ -84,10 +83,10 @@ pub(super) async fn complete(request: &Request<'_>) -> Answer {
         last: asked.last.as_ref().map(convert::extended),
         last_pool: asked.last.as_ref().map(|b| b.pool_id.to_str().into()),
     };
-    boolean(request.write(operation).await?)
+    request.write(operation, boolean)
 }
 
-pub(super) async fn abandon_block(request: &Request<'_>) -> Answer {
+pub(super) fn abandon_block(request: &Request<'_>) -> Writing {
     let asked: AbandonBlockRequestProto = decode(request.body.clone())?;
     let operation = AbandonBlock {
         file: InodeId(asked.file_id() as i64),
@@ -95,11 +94,10 @@ pub(super) async fn abandon_block(request: &Request<'_>) -> Answer {
         path: asked.src.into_bytes(),
         client: asked.holder.into(),
     };
-    request.write(operation).await?;
-    Ok(EMPTY)
+    request.write(operation, |_| Ok(EMPTY))
 }
 
-pub(super) async fn fsync(request: &Request<'_>) -> Answer {
+pub(super) fn fsync(request: &Request<'_>) -> Writing {
     let asked: FsyncRequestProto = decode(request.body.clone())?;
     let operation = Fsync {
         file: InodeId(asked.file_id() as i64),
@@ -107,15 +105,13 @@ pub(super) async fn fsync(request: &Request<'_>) -> Answer {
         path: asked.src.into_bytes(),
         client: asked.client.into(),
     };
-    request.write(operation).await?;
-    Ok(EMPTY)
+    request.write(operation, |_| Ok(EMPTY))
 }
 
-pub(super) async fn renew_lease(request: &Request<'_>) -> Answer {
+pub(super) fn renew_lease(request: &Request<'_>) -> Writing {
     let asked = view::RenewLeaseRequest::parse(request.body)
         .map_err(|e| bad_view::<RenewLeaseRequestProto>(request.body, e))?;
-    request.write(RenewLease { client: asked.client_name.to_str().into() }).await?;
-    Ok(EMPTY)
+    request.write(RenewLease { client: asked.client_name.to_str().into() }, |_| Ok(EMPTY))
 }
 
 /// Bad replicas that a reader met.

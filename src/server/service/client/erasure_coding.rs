@@ -1,7 +1,7 @@
 //! Erasure coding policies: the table of them, and those of directories.
 
 use super::super::convert::erasure_coding as convert;
-use super::super::{Answer, EMPTY, decode, message, superuser};
+use super::super::{Answer, EMPTY, Writing, decode, message, superuser};
 use super::Request;
 use ::blocks::ReportKind;
 use hadoop_proto::hdfs::{
@@ -36,10 +36,9 @@ pub(super) fn codecs(request: &Request<'_>) -> Answer {
     message(&GetErasureCodingCodecsResponseProto { codec: CODECS.map(codec).to_vec() })
 }
 
-pub(super) async fn add(request: &Request<'_>) -> Answer {
+pub(super) fn add(request: &Request<'_>) -> Writing {
     let asked: AddErasureCodingPoliciesRequestProto = decode(request.body.clone())?;
     let policies = asked.ec_policies.iter().map(convert::new_policy).collect();
-    let results = request.write(write::AddErasureCodingPolicies { policies }).await?;
     let response = |(result, asked): (Result<ErasureCodingPolicy, Refusal>, ErasureCodingPolicyProto)| match result {
         Ok(added) => {
             AddErasureCodingPolicyResponseProto { policy: convert::policy(&added), succeed: true, error_msg: None }
@@ -50,39 +49,36 @@ pub(super) async fn add(request: &Request<'_>) -> Answer {
             error_msg: Some(RemoteException::from(refusal).message),
         },
     };
-    let responses = results.into_iter().zip(asked.ec_policies).map(response).collect();
-    message(&AddErasureCodingPoliciesResponseProto { responses })
+    request.write(write::AddErasureCodingPolicies { policies }, |results| {
+        let responses = results.into_iter().zip(asked.ec_policies).map(response).collect();
+        message(&AddErasureCodingPoliciesResponseProto { responses })
+    })
 }
 
-pub(super) async fn remove(request: &Request<'_>) -> Answer {
+pub(super) fn remove(request: &Request<'_>) -> Writing {
     let asked: RemoveErasureCodingPolicyRequestProto = decode(request.body.clone())?;
-    request.write(write::RemoveErasureCodingPolicy { name: asked.ec_policy_name.into() }).await?;
-    Ok(EMPTY)
+    request.write(write::RemoveErasureCodingPolicy { name: asked.ec_policy_name.into() }, |_| Ok(EMPTY))
 }
 
-pub(super) async fn enable(request: &Request<'_>) -> Answer {
+pub(super) fn enable(request: &Request<'_>) -> Writing {
     let asked: EnableErasureCodingPolicyRequestProto = decode(request.body.clone())?;
-    request.write(write::EnableErasureCodingPolicy { name: asked.ec_policy_name.into() }).await?;
-    Ok(EMPTY)
+    request.write(write::EnableErasureCodingPolicy { name: asked.ec_policy_name.into() }, |_| Ok(EMPTY))
 }
 
-pub(super) async fn disable(request: &Request<'_>) -> Answer {
+pub(super) fn disable(request: &Request<'_>) -> Writing {
     let asked: DisableErasureCodingPolicyRequestProto = decode(request.body.clone())?;
-    request.write(write::DisableErasureCodingPolicy { name: asked.ec_policy_name.into() }).await?;
-    Ok(EMPTY)
+    request.write(write::DisableErasureCodingPolicy { name: asked.ec_policy_name.into() }, |_| Ok(EMPTY))
 }
 
-pub(super) async fn set(request: &Request<'_>) -> Answer {
+pub(super) fn set(request: &Request<'_>) -> Writing {
     let asked: SetErasureCodingPolicyRequestProto = decode(request.body.clone())?;
     let policy = asked.ec_policy_name.map(Into::into);
-    request.write(write::SetErasureCodingPolicy { path: asked.src.into_bytes(), policy }).await?;
-    Ok(EMPTY)
+    request.write(write::SetErasureCodingPolicy { path: asked.src.into_bytes(), policy }, |_| Ok(EMPTY))
 }
 
-pub(super) async fn unset(request: &Request<'_>) -> Answer {
+pub(super) fn unset(request: &Request<'_>) -> Writing {
     let asked: UnsetErasureCodingPolicyRequestProto = decode(request.body.clone())?;
-    request.write(write::UnsetErasureCodingPolicy { path: asked.src.into_bytes() }).await?;
-    Ok(EMPTY)
+    request.write(write::UnsetErasureCodingPolicy { path: asked.src.into_bytes() }, |_| Ok(EMPTY))
 }
 
 /// Whether DataNodes and racks suffice for policies; for the enabled ones if none is named.

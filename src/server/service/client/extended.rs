@@ -1,7 +1,7 @@
 //! ACLs and extended attributes.
 
 use super::super::convert::attributes as convert;
-use super::super::{Answer, EMPTY, decode, message};
+use super::super::{Answer, EMPTY, Writing, decode, message};
 use super::Request;
 use hadoop_proto::hdfs::{
     AclStatusProto, FsPermissionProto, GetAclStatusRequestProto, GetAclStatusResponseProto, GetXAttrsRequestProto,
@@ -13,37 +13,36 @@ use ops::read::acl_status::get_acl_status;
 use ops::write::acl::{AclChange, ChangeAcl};
 use ops::write::xattr::{RemoveXattr, SetXattr, get_xattrs, list_xattrs};
 
-async fn change_acl(request: &Request<'_>, src: String, change: AclChange) -> Answer {
-    request.write(ChangeAcl { path: src.into_bytes(), change }).await?;
-    Ok(EMPTY)
+fn change_acl(request: &Request<'_>, src: String, change: AclChange) -> Writing {
+    request.write(ChangeAcl { path: src.into_bytes(), change }, |_| Ok(EMPTY))
 }
 
-pub(super) async fn modify_acl(request: &Request<'_>) -> Answer {
+pub(super) fn modify_acl(request: &Request<'_>) -> Writing {
     let asked: ModifyAclEntriesRequestProto = decode(request.body.clone())?;
     let entries = asked.acl_spec.iter().map(convert::acl_from_wire).collect();
-    change_acl(request, asked.src, AclChange::Modify(entries)).await
+    change_acl(request, asked.src, AclChange::Modify(entries))
 }
 
-pub(super) async fn remove_acl_entries(request: &Request<'_>) -> Answer {
+pub(super) fn remove_acl_entries(request: &Request<'_>) -> Writing {
     let asked: RemoveAclEntriesRequestProto = decode(request.body.clone())?;
     let entries = asked.acl_spec.iter().map(convert::acl_from_wire).collect();
-    change_acl(request, asked.src, AclChange::Remove(entries)).await
+    change_acl(request, asked.src, AclChange::Remove(entries))
 }
 
-pub(super) async fn remove_default_acl(request: &Request<'_>) -> Answer {
+pub(super) fn remove_default_acl(request: &Request<'_>) -> Writing {
     let asked: RemoveDefaultAclRequestProto = decode(request.body.clone())?;
-    change_acl(request, asked.src, AclChange::RemoveDefault).await
+    change_acl(request, asked.src, AclChange::RemoveDefault)
 }
 
-pub(super) async fn remove_acl(request: &Request<'_>) -> Answer {
+pub(super) fn remove_acl(request: &Request<'_>) -> Writing {
     let asked: RemoveAclRequestProto = decode(request.body.clone())?;
-    change_acl(request, asked.src, AclChange::RemoveAll).await
+    change_acl(request, asked.src, AclChange::RemoveAll)
 }
 
-pub(super) async fn set_acl(request: &Request<'_>) -> Answer {
+pub(super) fn set_acl(request: &Request<'_>) -> Writing {
     let asked: SetAclRequestProto = decode(request.body.clone())?;
     let entries = asked.acl_spec.iter().map(convert::acl_from_wire).collect();
-    change_acl(request, asked.src, AclChange::Set(entries)).await
+    change_acl(request, asked.src, AclChange::Set(entries))
 }
 
 pub(super) fn acl_status(request: &Request<'_>) -> Answer {
@@ -59,7 +58,7 @@ pub(super) fn acl_status(request: &Request<'_>) -> Answer {
     message(&GetAclStatusResponseProto { result })
 }
 
-pub(super) async fn set_xattr(request: &Request<'_>) -> Answer {
+pub(super) fn set_xattr(request: &Request<'_>) -> Writing {
     let asked: SetXAttrRequestProto = decode(request.body.clone())?;
     let flag = |flag: XAttrSetFlagProto| asked.flag() & flag as u32 != 0;
     let operation = SetXattr {
@@ -68,15 +67,13 @@ pub(super) async fn set_xattr(request: &Request<'_>) -> Answer {
         replace: flag(XAttrSetFlagProto::XattrReplace),
         path: asked.src.into_bytes(),
     };
-    request.write(operation).await?;
-    Ok(EMPTY)
+    request.write(operation, |_| Ok(EMPTY))
 }
 
-pub(super) async fn remove_xattr(request: &Request<'_>) -> Answer {
+pub(super) fn remove_xattr(request: &Request<'_>) -> Writing {
     let asked: RemoveXAttrRequestProto = decode(request.body.clone())?;
     let xattr = convert::xattr_from_wire(asked.x_attr.as_ref().unwrap_or(&Default::default()));
-    request.write(RemoveXattr { path: asked.src.into_bytes(), xattr }).await?;
-    Ok(EMPTY)
+    request.write(RemoveXattr { path: asked.src.into_bytes(), xattr }, |_| Ok(EMPTY))
 }
 
 pub(super) fn xattrs(request: &Request<'_>) -> Answer {

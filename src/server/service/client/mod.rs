@@ -23,7 +23,7 @@ mod zones;
 
 pub(super) use policy::quota_title;
 
-use super::{Answer, Shared, audit};
+use super::{Answer, Shared, Writing, audit};
 use bytes::Bytes;
 use observe::RemoteException;
 use ops::{Operation, View, Write};
@@ -110,54 +110,61 @@ pub(super) fn at_once(request: &Request<'_>) -> Option<Answer> {
     })
 }
 
-/// Methods that wait: for the journal, or between slices of long work.
+/// Methods that are decided without waiting, and answered when that is durable; `None` for all others.
+pub(super) fn decided(request: &Request<'_>) -> Option<Writing> {
+    Some(match request.operation {
+        Operation::ModifyAclEntries => extended::modify_acl(request),
+        Operation::RemoveAclEntries => extended::remove_acl_entries(request),
+        Operation::RemoveDefaultAcl => extended::remove_default_acl(request),
+        Operation::RemoveAcl => extended::remove_acl(request),
+        Operation::SetAcl => extended::set_acl(request),
+        Operation::SetXattr => extended::set_xattr(request),
+        Operation::RemoveXattr => extended::remove_xattr(request),
+        Operation::Mkdirs => namespace::mkdirs(request),
+        Operation::Create => namespace::create(request),
+        Operation::Delete => namespace::delete(request),
+        Operation::Rename => namespace::rename(request),
+        Operation::Rename2 => namespace::rename2(request),
+        Operation::SetPermission => attributes::set_permission(request),
+        Operation::SetOwner => attributes::set_owner(request),
+        Operation::SetTimes => attributes::set_times(request),
+        Operation::SetReplication => attributes::set_replication(request),
+        Operation::Append => pipeline::append(request),
+        Operation::RecoverLease => pipeline::recover_lease(request),
+        Operation::UpdateBlockForPipeline => pipeline::update_block_for_pipeline(request),
+        Operation::UpdatePipeline => pipeline::update_pipeline(request),
+        Operation::Concat => namespace::concat(request),
+        Operation::CreateSymlink => namespace::create_symlink(request),
+        Operation::Truncate => pipeline::truncate(request),
+        Operation::SetQuota => policy::set_quota(request),
+        Operation::SetStoragePolicy => policy::set_storage_policy(request),
+        Operation::UnsetStoragePolicy => policy::unset_storage_policy(request),
+        Operation::AddBlock => blocks::add_block(request),
+        Operation::Complete => blocks::complete(request),
+        Operation::AbandonBlock => blocks::abandon_block(request),
+        Operation::Fsync => blocks::fsync(request),
+        Operation::RenewLease => blocks::renew_lease(request),
+        Operation::SetSafeMode => admin::safe_mode(request),
+        Operation::AddErasureCodingPolicies => erasure_coding::add(request),
+        Operation::RemoveErasureCodingPolicy => erasure_coding::remove(request),
+        Operation::EnableErasureCodingPolicy => erasure_coding::enable(request),
+        Operation::DisableErasureCodingPolicy => erasure_coding::disable(request),
+        Operation::SetErasureCodingPolicy => erasure_coding::set(request),
+        Operation::UnsetErasureCodingPolicy => erasure_coding::unset(request),
+        _ => return None,
+    })
+}
+
+/// Methods that wait in between: between slices of long work, or for the disk.
 pub(super) async fn in_time(request: &Request<'_>) -> Answer {
     match request.operation {
         Operation::GetContentSummary => read::content_summary(request).await,
         Operation::GetQuotaUsage => read::quota_usage(request).await,
-        Operation::ModifyAclEntries => extended::modify_acl(request).await,
-        Operation::RemoveAclEntries => extended::remove_acl_entries(request).await,
-        Operation::RemoveDefaultAcl => extended::remove_default_acl(request).await,
-        Operation::RemoveAcl => extended::remove_acl(request).await,
-        Operation::SetAcl => extended::set_acl(request).await,
-        Operation::SetXattr => extended::set_xattr(request).await,
-        Operation::RemoveXattr => extended::remove_xattr(request).await,
-        Operation::Mkdirs => namespace::mkdirs(request).await,
-        Operation::Create => namespace::create(request).await,
-        Operation::Delete => namespace::delete(request).await,
-        Operation::Rename => namespace::rename(request).await,
-        Operation::Rename2 => namespace::rename2(request).await,
-        Operation::SetPermission => attributes::set_permission(request).await,
-        Operation::SetOwner => attributes::set_owner(request).await,
-        Operation::SetTimes => attributes::set_times(request).await,
-        Operation::SetReplication => attributes::set_replication(request).await,
-        Operation::Append => pipeline::append(request).await,
-        Operation::RecoverLease => pipeline::recover_lease(request).await,
-        Operation::UpdateBlockForPipeline => pipeline::update_block_for_pipeline(request).await,
-        Operation::UpdatePipeline => pipeline::update_pipeline(request).await,
-        Operation::Concat => namespace::concat(request).await,
-        Operation::CreateSymlink => namespace::create_symlink(request).await,
-        Operation::Truncate => pipeline::truncate(request).await,
-        Operation::SetQuota => policy::set_quota(request).await,
-        Operation::SetStoragePolicy => policy::set_storage_policy(request).await,
-        Operation::UnsetStoragePolicy => policy::unset_storage_policy(request).await,
-        Operation::AddBlock => blocks::add_block(request).await,
-        Operation::Complete => blocks::complete(request).await,
-        Operation::AbandonBlock => blocks::abandon_block(request).await,
-        Operation::Fsync => blocks::fsync(request).await,
-        Operation::RenewLease => blocks::renew_lease(request).await,
-        Operation::SetSafeMode => admin::safe_mode(request).await,
         Operation::RollEdits => admin::roll_edits(request).await,
         Operation::SaveNamespace => admin::save_namespace(request).await,
         Operation::MetaSave => upkeep::meta_save(request).await,
         Operation::ListCorruptFileBlocks => upkeep::corrupt_files(request).await,
         Operation::FinalizeUpgrade => upkeep::finalize_upgrade(request).await,
-        Operation::AddErasureCodingPolicies => erasure_coding::add(request).await,
-        Operation::RemoveErasureCodingPolicy => erasure_coding::remove(request).await,
-        Operation::EnableErasureCodingPolicy => erasure_coding::enable(request).await,
-        Operation::DisableErasureCodingPolicy => erasure_coding::disable(request).await,
-        Operation::SetErasureCodingPolicy => erasure_coding::set(request).await,
-        Operation::UnsetErasureCodingPolicy => erasure_coding::unset(request).await,
         _ => missing::answer(request),
     }
 }
@@ -170,23 +177,23 @@ impl Request<'_> {
         answer.map_err(|refusal| refused(refusal, self.operation.row().title()))
     }
 
-    /// Runs an operation that may write, and waits at the fence.
-    async fn write<W: Write>(&self, operation: W) -> Result<W::Reply, RemoteException> {
-        self.write_as(self.operation.row().title(), operation).await
+    /// Runs an operation that may write; `answer` makes the response.
+    fn write<W: Write>(&self, operation: W, answer: impl FnOnce(W::Reply) -> Answer) -> Writing {
+        self.write_as(self.operation.row().title(), operation, answer)
     }
 
     /// The same for an operation that goes by another name in refusals.
-    async fn write_as<W: Write>(&self, title: &str, operation: W) -> Result<W::Reply, RemoteException> {
+    fn write_as<W: Write>(&self, title: &str, operation: W, answer: impl FnOnce(W::Reply) -> Answer) -> Writing {
         let engine = &self.shared.engine;
         let written = if self.shared.audit.is_on() {
             let mut watch = audit::Watch::new(self.operation, self.body);
-            let written = engine.write_witnessed(&operation, self.caller, &mut watch).await;
+            let written = engine.write_witnessed(&operation, self.caller, &mut watch);
             *self.seen.lock() = watch.seen();
             written
         } else {
-            engine.write(&operation, self.caller).await
+            engine.write(&operation, self.caller)
         };
-        written.map_err(|refusal| refused(refusal, title))
+        Ok(written.map(|written| written.map_err(|refusal| refused(refusal, title)).and_then(answer)))
     }
 }
 
@@ -208,7 +215,7 @@ fn boolean(value: bool) -> Answer {
 
 #[cfg(test)]
 mod tests {
-    /// The two matches above are kept by hand: an operation that the table calls done must not fall through to the missing ones.
+    /// The matches above are kept by hand: an operation that the table calls done must not fall through to the missing ones.
     #[test]
     fn what_the_table_calls_done_has_a_handler() {
         let source = include_str!("mod.rs");

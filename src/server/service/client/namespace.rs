@@ -2,7 +2,7 @@
 
 use super::super::convert::nested;
 use super::super::convert::status::put_status;
-use super::super::{Answer, EMPTY, bad_view, decode};
+use super::super::{EMPTY, Writing, bad_view, decode};
 use super::{Request, boolean};
 use bytes::BytesMut;
 use hadoop_proto::hdfs::{
@@ -23,7 +23,7 @@ fn modes(masked: &view::FsPermission<'_>, unmasked: Option<&view::FsPermission<'
     CreateModes { masked: Mode::new(masked.perm as u16), unmasked: unmasked.map(|m| Mode::new(m.perm as u16)) }
 }
 
-pub(super) async fn mkdirs(request: &Request<'_>) -> Answer {
+pub(super) fn mkdirs(request: &Request<'_>) -> Writing {
     let asked =
         view::MkdirsRequest::parse(request.body).map_err(|e| bad_view::<MkdirsRequestProto>(request.body, e))?;
     let operation = Mkdirs {
@@ -31,10 +31,10 @@ pub(super) async fn mkdirs(request: &Request<'_>) -> Answer {
         modes: modes(&asked.masked, asked.unmasked.as_ref()),
         create_parents: asked.create_parent,
     };
-    boolean(request.write(operation).await?)
+    request.write(operation, boolean)
 }
 
-pub(super) async fn create(request: &Request<'_>) -> Answer {
+pub(super) fn create(request: &Request<'_>) -> Writing {
     let asked =
         view::CreateRequest::parse(request.body).map_err(|e| bad_view::<CreateRequestProto>(request.body, e))?;
     let flag = |flag: CreateFlagProto| asked.create_flag & flag as u32 != 0;
@@ -56,30 +56,31 @@ pub(super) async fn create(request: &Request<'_>) -> Answer {
             .filter(|n: &std::sync::Arc<str>| !n.is_empty()),
         storage_policy: asked.storage_policy.map(|n| n.to_str().into()).filter(|n: &std::sync::Arc<str>| !n.is_empty()),
     };
-    let status = request.write(operation).await?;
-    let mut out = BytesMut::with_capacity(160);
-    nested(&mut out, 1, |out| put_status(out, &status, None));
-    Ok(out.freeze())
+    request.write(operation, |status| {
+        let mut out = BytesMut::with_capacity(160);
+        nested(&mut out, 1, |out| put_status(out, &status, None));
+        Ok(out.freeze())
+    })
 }
 
-pub(super) async fn delete(request: &Request<'_>) -> Answer {
+pub(super) fn delete(request: &Request<'_>) -> Writing {
     let asked =
         view::DeleteRequest::parse(request.body).map_err(|e| bad_view::<DeleteRequestProto>(request.body, e))?;
     let operation = Delete { path: asked.src.to_str().into_owned().into_bytes(), recursive: asked.recursive };
-    boolean(request.write(operation).await?)
+    request.write(operation, boolean)
 }
 
-pub(super) async fn rename(request: &Request<'_>) -> Answer {
+pub(super) fn rename(request: &Request<'_>) -> Writing {
     let asked =
         view::RenameRequest::parse(request.body).map_err(|e| bad_view::<RenameRequestProto>(request.body, e))?;
     let operation = Rename {
         source: asked.src.to_str().into_owned().into_bytes(),
         target: asked.dst.to_str().into_owned().into_bytes(),
     };
-    boolean(request.write(operation).await?)
+    request.write(operation, boolean)
 }
 
-pub(super) async fn rename2(request: &Request<'_>) -> Answer {
+pub(super) fn rename2(request: &Request<'_>) -> Writing {
     let asked =
         view::Rename2Request::parse(request.body).map_err(|e| bad_view::<Rename2RequestProto>(request.body, e))?;
     let operation = Rename2 {
@@ -88,18 +89,16 @@ pub(super) async fn rename2(request: &Request<'_>) -> Answer {
         overwrite: asked.overwrite_dest,
         to_trash: asked.move_to_trash.unwrap_or(false),
     };
-    request.write(operation).await?;
-    Ok(EMPTY)
+    request.write(operation, |_| Ok(EMPTY))
 }
 
-pub(super) async fn concat(request: &Request<'_>) -> Answer {
+pub(super) fn concat(request: &Request<'_>) -> Writing {
     let asked: ConcatRequestProto = decode(request.body.clone())?;
     let sources = asked.srcs.into_iter().map(String::into_bytes).collect();
-    request.write(Concat { target: asked.trg.into_bytes(), sources }).await?;
-    Ok(EMPTY)
+    request.write(Concat { target: asked.trg.into_bytes(), sources }, |_| Ok(EMPTY))
 }
 
-pub(super) async fn create_symlink(request: &Request<'_>) -> Answer {
+pub(super) fn create_symlink(request: &Request<'_>) -> Writing {
     let asked: CreateSymlinkRequestProto = decode(request.body.clone())?;
     let operation = CreateSymlink {
         target: asked.target.into_bytes(),
@@ -107,6 +106,5 @@ pub(super) async fn create_symlink(request: &Request<'_>) -> Answer {
         modes: CreateModes { masked: Mode::new(asked.dir_perm.perm as u16), unmasked: None },
         create_parents: asked.create_parent,
     };
-    request.write(operation).await?;
-    Ok(EMPTY)
+    request.write(operation, |_| Ok(EMPTY))
 }

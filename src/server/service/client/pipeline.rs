@@ -3,7 +3,7 @@
 use super::super::convert::located::put_block;
 use super::super::convert::status::put_status;
 use super::super::convert::{datanode as convert, nested};
-use super::super::{Answer, EMPTY, decode};
+use super::super::{Answer, EMPTY, Writing, decode};
 use super::blocks::located_in;
 use super::{Request, boolean};
 use bytes::BytesMut;
@@ -17,36 +17,37 @@ use ops::write::truncate::Truncate;
 use std::sync::Arc;
 use vocab::InodeId;
 
-pub(super) async fn append(request: &Request<'_>) -> Answer {
+pub(super) fn append(request: &Request<'_>) -> Writing {
     let asked: AppendRequestProto = decode(request.body.clone())?;
     let new_block = asked.flag() & CreateFlagProto::NewBlock as u32 != 0;
     let operation = Append { path: asked.src.into_bytes(), client: asked.client_name.into(), new_block };
-    let appended = request.write(operation).await?;
     let (shared, name) = (request.shared, request.operation.row().method);
-    let mut out = BytesMut::with_capacity(1_024);
-    if let Some(last) = &appended.last {
-        shared.engine.view(name, request.caller, |v| {
-            nested(&mut out, 1, |out| put_block(out, &v.state.blocks, &shared.identity.block_pool, last));
-        });
-    }
-    nested(&mut out, 2, |out| put_status(out, &appended.status, None));
-    Ok(out.freeze())
+    request.write(operation, |appended| {
+        let mut out = BytesMut::with_capacity(1_024);
+        if let Some(last) = &appended.last {
+            shared.engine.view(name, request.caller, |v| {
+                nested(&mut out, 1, |out| put_block(out, &v.state.blocks, &shared.identity.block_pool, last));
+            });
+        }
+        nested(&mut out, 2, |out| put_status(out, &appended.status, None));
+        Ok(out.freeze())
+    })
 }
 
-pub(super) async fn recover_lease(request: &Request<'_>) -> Answer {
+pub(super) fn recover_lease(request: &Request<'_>) -> Writing {
     let asked: RecoverLeaseRequestProto = decode(request.body.clone())?;
     let operation = RecoverLease { path: asked.src.into_bytes(), client: asked.client_name.into() };
-    boolean(request.write(operation).await?)
+    request.write(operation, boolean)
 }
 
-pub(super) async fn update_block_for_pipeline(request: &Request<'_>) -> Answer {
+pub(super) fn update_block_for_pipeline(request: &Request<'_>) -> Writing {
     let asked: UpdateBlockForPipelineRequestProto = decode(request.body.clone())?;
     let block = convert::extended_from_wire(&asked.block);
-    let block = request.write(UpdateBlockForPipeline { block, client: asked.client_name.into() }).await?;
-    located_in(request, &asked.block.pool_id, &block)
+    let operation = UpdateBlockForPipeline { block, client: asked.client_name.into() };
+    request.write(operation, |block| located_in(request, &asked.block.pool_id, &block))
 }
 
-pub(super) async fn update_pipeline(request: &Request<'_>) -> Answer {
+pub(super) fn update_pipeline(request: &Request<'_>) -> Writing {
     let asked: UpdatePipelineRequestProto = decode(request.body.clone())?;
     let uuids = asked.new_nodes.iter().map(|n| Arc::from(n.datanode_uuid.as_str()));
     let storages = asked.storage_i_ds.iter().map(|s| Arc::from(s.as_str()));
@@ -56,8 +57,7 @@ pub(super) async fn update_pipeline(request: &Request<'_>) -> Answer {
         targets: uuids.zip(storages).collect(),
         client: asked.client_name.into(),
     };
-    request.write(operation).await?;
-    Ok(EMPTY)
+    request.write(operation, |_| Ok(EMPTY))
 }
 
 pub(super) fn additional_datanode(request: &Request<'_>) -> Answer {
@@ -82,12 +82,12 @@ pub(super) fn additional_datanode(request: &Request<'_>) -> Answer {
     located_in(request, &asked.blk.pool_id, &block)
 }
 
-pub(super) async fn truncate(request: &Request<'_>) -> Answer {
+pub(super) fn truncate(request: &Request<'_>) -> Writing {
     let asked: TruncateRequestProto = decode(request.body.clone())?;
     let operation = Truncate {
         path: asked.src.into_bytes(),
         new_length: asked.new_length as i64,
         client: asked.client_name.into(),
     };
-    boolean(request.write(operation).await?)
+    request.write(operation, boolean)
 }

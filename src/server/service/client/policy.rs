@@ -1,7 +1,7 @@
 //! Quotas and storage policies.
 
 use super::super::convert::kinds;
-use super::super::{Answer, EMPTY, decode, message};
+use super::super::{Answer, EMPTY, Writing, decode, message};
 use super::Request;
 use hadoop_proto::hdfs::{
     GetStoragePolicyRequestProto, GetStoragePolicyResponseProto, SetQuotaRequestProto, SetStoragePolicyRequestProto,
@@ -10,7 +10,7 @@ use hadoop_proto::hdfs::{
 use ops::write::quota::{RESET, SetQuota, UNCHANGED};
 use ops::write::storage_policy::{SetStoragePolicy, get_storage_policy};
 
-pub(super) async fn set_quota(request: &Request<'_>) -> Answer {
+pub(super) fn set_quota(request: &Request<'_>) -> Writing {
     let asked: SetQuotaRequestProto = decode(request.body.clone())?;
     let kind = asked.storage_type.is_some().then(|| kinds::kind_from_wire(asked.storage_type()));
     let operation = SetQuota {
@@ -19,8 +19,7 @@ pub(super) async fn set_quota(request: &Request<'_>) -> Answer {
         space: asked.storagespace_quota as i64,
         kind,
     };
-    request.write_as(quota_title(operation.names, operation.space), operation).await?;
-    Ok(EMPTY)
+    request.write_as(quota_title(operation.names, operation.space), operation, |_| Ok(EMPTY))
 }
 
 /// What Hadoop calls this setting of a quota (`FSNamesystem.getQuotaCommand`).
@@ -33,17 +32,15 @@ pub(in super::super) fn quota_title(names: i64, space: i64) -> &'static str {
     }
 }
 
-pub(super) async fn set_storage_policy(request: &Request<'_>) -> Answer {
+pub(super) fn set_storage_policy(request: &Request<'_>) -> Writing {
     let asked: SetStoragePolicyRequestProto = decode(request.body.clone())?;
     let operation = SetStoragePolicy { path: asked.src.into_bytes(), policy: Some(asked.policy_name.into()) };
-    request.write(operation).await?;
-    Ok(EMPTY)
+    request.write(operation, |_| Ok(EMPTY))
 }
 
-pub(super) async fn unset_storage_policy(request: &Request<'_>) -> Answer {
+pub(super) fn unset_storage_policy(request: &Request<'_>) -> Writing {
     let asked: UnsetStoragePolicyRequestProto = decode(request.body.clone())?;
-    request.write(SetStoragePolicy { path: asked.src.into_bytes(), policy: None }).await?;
-    Ok(EMPTY)
+    request.write(SetStoragePolicy { path: asked.src.into_bytes(), policy: None }, |_| Ok(EMPTY))
 }
 
 pub(super) fn storage_policy(request: &Request<'_>) -> Answer {
