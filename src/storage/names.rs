@@ -22,6 +22,14 @@ pub fn rollback_image(txid: Txid) -> String {
 pub fn image_checkpoint(txid: Txid) -> String {
     format!("fsimage.ckpt_{:019}", txid.0)
 }
+/// `arena_N`: the state at N as it lies in memory.
+pub fn arena(txid: Txid) -> String {
+    format!("arena_{:019}", txid.0)
+}
+/// `arena.ckpt_N`: one on its way.
+pub fn arena_checkpoint(txid: Txid) -> String {
+    format!("arena.ckpt_{:019}", txid.0)
+}
 /// The digest file of an image.
 pub fn digest(image: &str) -> String {
     format!("{image}.md5")
@@ -48,6 +56,10 @@ pub enum Kind {
     RollbackImage(Txid),
     /// `fsimage.ckpt_N`
     ImageCheckpoint(Txid),
+    /// `arena_N`
+    Arena(Txid),
+    /// `arena.ckpt_N`
+    ArenaCheckpoint(Txid),
     /// Anything else.
     Other,
 }
@@ -71,7 +83,9 @@ pub fn kind(name: &str) -> Kind {
     if let Some((Some(first), Some(last))) = finalized.map(|(first, last)| (txid(first), txid(last))) {
         return Kind::Finalized(first, last);
     }
-    let prefixes: [(&str, fn(Txid) -> Kind); 3] = [
+    let prefixes: [(&str, fn(Txid) -> Kind); 5] = [
+        ("arena_", Kind::Arena),
+        ("arena.ckpt_", Kind::ArenaCheckpoint),
         ("fsimage_rollback_", Kind::RollbackImage),
         ("fsimage.ckpt_", Kind::ImageCheckpoint),
         ("fsimage_", Kind::Image),
@@ -93,6 +107,8 @@ mod tests {
         assert_eq!(kind(&image(Txid(0))), Kind::Image(Txid(0)));
         assert_eq!(kind(&rollback_image(Txid(5))), Kind::RollbackImage(Txid(5)));
         assert_eq!(kind(&image_checkpoint(Txid(5))), Kind::ImageCheckpoint(Txid(5)));
+        assert_eq!(kind(&arena(Txid(5))), Kind::Arena(Txid(5)));
+        assert_eq!(kind(&arena_checkpoint(Txid(5))), Kind::ArenaCheckpoint(Txid(5)));
         for other in [
             "edits_",
             "edits_1",
