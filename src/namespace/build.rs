@@ -18,7 +18,7 @@ use vocab::{InodeId, TimeMs};
 /// A tree being built.
 #[derive(Debug)]
 pub struct Build {
-    tree: Tree,
+    pub(crate) tree: Tree,
     has_root: bool,
 }
 
@@ -64,7 +64,11 @@ impl Build {
             kind,
         };
         let root = store.add_inode(&root, b"");
-        let tree = Tree {
+        Build { tree: Build::bare(root), has_root: false }
+    }
+    /// A tree of a root whose record exists, and nothing else.
+    pub(crate) fn bare(root: InodeHandle) -> Tree {
+        Tree {
             root,
             lists: Lists::default(),
             acls: SideTable::new(),
@@ -76,10 +80,13 @@ impl Build {
             detached: VecDeque::new(),
             inode_count: 0,
             moves: 0,
-            snapshottable: 0,
+            snapshots: crate::snapshot::Snapshots::default(),
             erasure_coding: Policies::default(),
-        };
-        Build { tree, has_root: false }
+        }
+    }
+
+    pub(crate) fn from_parts(tree: Tree, has_root: bool) -> Build {
+        Build { tree, has_root }
     }
 
     /// Adds an inode; its parent, children and features are set later. The root is told by its id.
@@ -150,12 +157,6 @@ impl Build {
             store.set_features(directory, features.with(Features::QUOTA));
         }
     }
-    /// Marks a directory as one that allows snapshots: everything below it is read only for now.
-    pub fn allow_snapshots(&mut self, store: &mut Store, directory: InodeHandle) {
-        let features = store.features(directory);
-        store.set_features(directory, features.with(Features::SNAPSHOTTABLE));
-        self.tree.snapshottable += 1;
-    }
     /// Marks a file as being written.
     pub fn open(&mut self, store: &mut Store, file: InodeHandle, client: &str, machine: &str) {
         self.tree.put_construction(file, client, machine);
@@ -169,6 +170,25 @@ impl Build {
     /// # Errors
     /// [`BuildError::NoRoot`].
     pub fn finish(mut self, store: &mut Store) -> Result<Tree, BuildError> {
+        self.complete_root(store)?;
+        self.tree.mark_past_files(store);
+        self.tree.count_all(store);
+        self.tree.inode_count += self.tree.past_inodes(store).len() as u64;
+        self.tree.count_past_quotas(store);
+        self.tree.derive_leases(store);
+        Ok(self.tree)
+    }
+    /// The same where the whole use is known, all inodes are below the root, and it alone has a quota.
+    pub(crate) fn finish_counted(mut self, store: &mut Store, usage: &Usage) -> Result<Tree, BuildError> {
+        self.complete_root(store)?;
+        self.tree.inode_count = store.inode_count();
+        let root = self.tree.root;
+        self.tree.edit_quota(root, |record| record.usage = *usage);
+        self.tree.derive_leases(store);
+        Ok(self.tree)
+    }
+    /// The root is there and has a quota.
+    fn complete_root(&mut self, store: &mut Store) -> Result<(), BuildError> {
         if !self.has_root {
             return Err(BuildError::NoRoot);
         }
@@ -177,9 +197,7 @@ impl Build {
             let limits = Quota { namespace: Some(quota::ROOT_NAMESPACE), ..Quota::default() };
             self.set_quota(store, root, limits);
         }
-        self.tree.count_all(store);
-        self.tree.derive_leases(store);
-        Ok(self.tree)
+        Ok(())
     }
 }
 
@@ -225,9 +243,11 @@ impl Tree {
         self.inode_count += 1;
         let own = self.own_storage_policy(store, directory);
         let children: Vec<InodeHandle> = self.children(store, directory).collect();
+        let mut usage = Usage { namespace: 1, ..Usage::default() };
+        quota::add(&mut usage, &self.past_usage(store, directory));
         Frame {
             directory,
-            usage: Usage { namespace: 1, ..Usage::default() },
+            usage,
             storage_policy: if own == UNSPECIFIED { inherited } else { own },
             children: children.into_iter(),
         }

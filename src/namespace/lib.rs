@@ -7,6 +7,7 @@
 pub mod access;
 pub mod acl;
 pub mod build;
+pub mod bulk;
 pub mod check;
 pub mod children;
 pub mod codec;
@@ -19,6 +20,7 @@ pub mod reclaim;
 pub mod rename;
 pub mod resolve;
 pub mod side;
+pub mod snapshot;
 pub mod storage_policy;
 pub mod summary;
 mod walker;
@@ -52,8 +54,8 @@ pub struct Tree {
     inode_count: u64,
     /// Directories that were taken out of a list: counts every change after which a path may lead elsewhere than it did.
     moves: u64,
-    /// Directories that allow snapshots. They are refused for now; the count keeps every other walk free of the question.
-    snapshottable: u64,
+    /// Snapshots and what they hold.
+    pub snapshots: snapshot::Snapshots,
     /// Erasure coding policies.
     pub erasure_coding: erasure_coding::Policies,
 }
@@ -99,7 +101,7 @@ impl Tree {
             detached: VecDeque::new(),
             inode_count: 1,
             moves: 0,
-            snapshottable: 0,
+            snapshots: snapshot::Snapshots::default(),
             erasure_coding: erasure_coding::Policies::default(),
         };
         let quota = vocab::quota::Quota { namespace: Some(quota::ROOT_NAMESPACE), ..Default::default() };
@@ -165,15 +167,6 @@ impl Tree {
             i.user = user.unwrap_or(i.user);
             i.group = group.unwrap_or(i.group);
         });
-    }
-
-    /// Whether any directory allows snapshots.
-    pub fn has_snapshottable(&self) -> bool {
-        self.snapshottable > 0
-    }
-    /// Whether a path runs through a directory that allows snapshots.
-    pub fn below_snapshottable(&self, store: &Store, path: &Resolved<'_>) -> bool {
-        self.snapshottable > 0 && path.inodes().iter().any(|i| store.features(*i).contains(Features::SNAPSHOTTABLE))
     }
 
     /// Raises a directory's modification time; an earlier one changes nothing (Hadoop's `updateModificationTime`).

@@ -5,11 +5,14 @@
 //! Invariants: a list is named by its topmost node, whose number may change with any change of the list; 0 is the empty list.
 //! Every node but the topmost has an entry in one inner node, with its first child and the number of children below it.
 
+mod bulk;
 mod large;
 mod node;
 mod small;
 #[cfg(test)]
 mod tests;
+
+pub use bulk::tag;
 
 use large::Path;
 use mem::nodes::{Node, Nodes};
@@ -21,7 +24,7 @@ use record::{InodeHandle, Store};
 /// Most children of a small list.
 const SMALL_MAX: usize = 128;
 /// A list of one leaf that shrinks to this many children becomes small again.
-const LARGE_MIN: usize = 96;
+const LARGE_MIN: usize = 112;
 
 /// All child lists, by number; 0 is the empty list.
 #[derive(Default)]

@@ -1,7 +1,8 @@
 //! Image files in storage directories: written to several at once, found and read again.
 
 use super::digest::{Digest, read_digest_file};
-use super::load::{Loaded, load};
+use super::input::FileInput;
+use super::load::{Loaded, Loading, load_input};
 use super::save::{SaveContext, encode};
 use super::summary::ImageError;
 use crate::names::{self, Kind};
@@ -56,6 +57,25 @@ struct Copy {
 /// # Errors
 /// [`SaveError`]; temporary files are removed.
 pub fn save(disk: &dyn Disk, directories: &[PathBuf], state: &State, context: SaveContext) -> Result<Saved, SaveError> {
+    let Saved { digest, length, mut failed } = save_unnamed(disk, directories, state, context)?;
+    let written: Vec<PathBuf> =
+        directories.iter().filter(|current| failed.iter().all(|one| one.current != **current)).cloned().collect();
+    let unnamed = give_names(disk, &written, context.txid, digest);
+    let none = unnamed.len() == written.len();
+    failed.extend(unnamed);
+    if none { Err(SaveError::NoDirectory(failed)) } else { Ok(Saved { digest, length, failed }) }
+}
+
+/// The first half of [`save`]: the content is durable under its temporary name. For a process that leaves the names to another one.
+///
+/// # Errors
+/// [`SaveError`]; temporary files are removed.
+pub fn save_unnamed(
+    disk: &dyn Disk,
+    directories: &[PathBuf],
+    state: &State,
+    context: SaveContext,
+) -> Result<Saved, SaveError> {
     let temporary = names::image_checkpoint(context.txid);
     let mut failed = Vec::new();
     let mut copies = Vec::new();
@@ -82,12 +102,28 @@ pub fn save(disk: &dyn Disk, directories: &[PathBuf], state: &State, context: Sa
         }
     };
     keep_good(&mut copies, &mut failed, |copy| copy.file.sync_all());
-    keep_good(&mut copies, &mut failed, |copy| give_name(disk, &copy.current, &temporary, context.txid, digest));
-    for failure in &failed {
-        // the directory is given up already; a leftover is only untidy and is removed by the next purge
-        let _ = disk.remove_file(&failure.current.join(&temporary));
-    }
+    discard(disk, &failed, context.txid);
     if copies.is_empty() { Err(SaveError::NoDirectory(failed)) } else { Ok(Saved { digest, length, failed }) }
+}
+
+/// The second half of [`save`]: digest files and final names. Gives the folders that failed.
+pub fn give_names(disk: &dyn Disk, directories: &[PathBuf], txid: Txid, digest: Digest) -> Vec<Failed> {
+    let temporary = names::image_checkpoint(txid);
+    let give = |current: &PathBuf| {
+        let failed = |error| Failed { current: current.clone(), error };
+        give_name(disk, current, &temporary, txid, digest).err().map(failed)
+    };
+    let failed: Vec<Failed> = directories.iter().filter_map(give).collect();
+    discard(disk, &failed, txid);
+    failed
+}
+
+/// Removes what failed directories were left with.
+fn discard(disk: &dyn Disk, failed: &[Failed], txid: Txid) {
+    for failure in failed {
+        // the directory is given up already; a leftover is only untidy and is removed by the next purge
+        _ = disk.remove_file(&failure.current.join(names::image_checkpoint(txid)));
+    }
 }
 
 /// Does a step for each copy; those that fail leave.
@@ -166,10 +202,11 @@ pub fn load_copies(
     disk: &dyn Disk,
     image: &Newest,
     fresh: impl Fn() -> State,
+    loading: Loading<'_>,
 ) -> Result<(Loaded, PathBuf), Vec<CopyError>> {
     let mut errors = Vec::new();
     for path in &image.copies {
-        match load_file(disk, path, fresh()) {
+        match load_file(disk, path, fresh(), loading) {
             Ok(loaded) if loaded.txid == image.txid => return Ok((loaded, path.clone())),
             Ok(loaded) => {
                 let what = format!("holds transactions up to {} but its name says {}", loaded.txid, image.txid);
@@ -182,7 +219,7 @@ pub fn load_copies(
     Err(errors)
 }
 
-fn load_file(disk: &dyn Disk, path: &Path, state: State) -> Result<Loaded, CopyError> {
+fn load_file(disk: &dyn Disk, path: &Path, state: State, loading: Loading<'_>) -> Result<Loaded, CopyError> {
     let name = path.file_name().and_then(|n| n.to_str()).unwrap_or_default();
     let digest_name = names::digest(name);
     let digest_path = path.with_file_name(&digest_name);
@@ -193,7 +230,15 @@ fn load_file(disk: &dyn Disk, path: &Path, state: State) -> Result<Loaded, CopyE
         let text = format!("No MD5 file found corresponding to image file {}", path.display());
         return Err(image(ImageError::Digest(text)));
     }
-    let read = |path: &Path| disk.read(path).map_err(|error| CopyError::Io { path: path.to_path_buf(), error });
-    let expected = read_digest_file(&read(&digest_path)?, &digest_name, name).map_err(image)?;
-    load(&read(path)?, expected, state).map_err(image)
+    let io = |path: &Path| {
+        let path = path.to_path_buf();
+        move |error| CopyError::Io { path, error }
+    };
+    let digest_text = disk.read(&digest_path).map_err(io(&digest_path))?;
+    let expected = read_digest_file(&digest_text, &digest_name, name).map_err(image)?;
+    let input = disk.open(path, Open::Read).and_then(FileInput::new).map_err(io(path))?;
+    load_input(&input, expected, state, loading).map_err(|error| match error {
+        ImageError::Read(text) => io(path)(io::Error::other(text)),
+        error => image(error),
+    })
 }

@@ -233,7 +233,11 @@ fn parse_construction(message: &[u8]) -> Result<(&[u8], &[u8]), WireError> {
     Ok((name, machine))
 }
 
-fn parse_block(message: &[u8]) -> Result<Block, WireError> {
+/// Decodes a `BlockProto`.
+///
+/// # Errors
+/// [`WireError`].
+pub fn parse_block(message: &[u8]) -> Result<Block, WireError> {
     let mut block = Block::default();
     let mut cursor = Cursor::new(message);
     while let Some(field) = cursor.field()? {

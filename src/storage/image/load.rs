@@ -1,31 +1,27 @@
 //! An image into a state.
 
+use super::cut::Records;
 use super::digest::Digest;
-use super::features::{acl_entries, is_storage_policy, kind_quotas, xattrs};
-use super::inode::{Attributes, DirectoryRecord, FileRecord, InodeRecord, RecordKind};
+use super::input::{Digester, Input, Range, bytes_at};
 use super::legacy;
+use super::past::{self, Past};
 use super::policies::{self, PolicyError};
-use super::strings::{Kind, StringTables};
+use super::records::Context;
+use super::stages::{Built, Stages};
+use super::strings::StringTables;
 use super::summary::{ImageError, Section, SectionName, Summary};
 use hadoop_proto::wire::{Cursor, Value, WireError};
-use namespace::build::Build;
-use record::{BlockInfo, Features, Inode, InodeHandle, InodeKind, Store};
+use namespace::build::{Build, BuildError};
+use namespace::erasure_coding::Policies;
+use record::{InodeHandle, Store};
 use state::State;
 use state::tokens::{MasterKey, Token};
-use vocab::erasure_coding::REPLICATION;
+use std::io::Read;
 use vocab::layout::{Feature, LayoutVersion};
-use vocab::quota::Quota;
-use vocab::storage_policy::UNSPECIFIED;
-use vocab::xattr::Xattr;
-use vocab::{BlockState, GenerationStamp, InodeId, Mode, TimeMs, Txid};
+use vocab::{GenerationStamp, InodeId, TimeMs, Txid};
 
 /// The oldest layout that is read.
 const OLDEST: LayoutVersion = LayoutVersion(Feature::RollingUpgrade as i32);
-/// Bound on what is reserved for counts that are not yet believed.
-const RESERVE_MAX: u64 = 1 << 24;
-/// Attributes by which features that are not supported yet mark inodes.
-const UNSUPPORTED_XATTRS: [(&str, &str); 2] =
-    [("hdfs.crypto.encryption.zone", "encryption zones"), ("hdfs.crypto.file.encryption.info", "encryption zones")];
 
 /// A loaded image.
 pub struct Loaded {
@@ -39,78 +35,168 @@ pub struct Loaded {
     pub namespace_id: u32,
 }
 
+/// How an image is loaded.
+#[derive(Clone, Copy)]
+pub struct Loading<'a> {
+    /// Threads that decode, beside the one that reads and digests.
+    pub threads: usize,
+    /// Told now and then how many bytes were read.
+    pub progress: &'a (dyn Fn(u64) + Sync),
+}
+
+impl Default for Loading<'_> {
+    fn default() -> Self {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        Loading { threads, progress: &|_| {} }
+    }
+}
+
 /// Loads the bytes of an image file into `state`, which must be empty (its tree is replaced).
 ///
 /// # Errors
 /// [`ImageError`] names what is wrong or not supported; `state` is gone then.
 pub fn load(file: &[u8], expected: Digest, state: State) -> Result<Loaded, ImageError> {
-    let found = Digest::of(file);
-    if found != expected {
-        let text = format!("is corrupt with MD5 checksum of {} but expecting {}", found.hex(), expected.hex());
+    load_input(&file, expected, state, Loading::default())
+}
+
+/// The same of a file that is not in memory.
+///
+/// # Errors
+/// As [`load`]. A wrong digest comes before all else that is wrong.
+pub fn load_input(
+    input: &dyn Input,
+    expected: Digest,
+    state: State,
+    loading: Loading<'_>,
+) -> Result<Loaded, ImageError> {
+    let (outcome, digest) = if legacy::is_legacy(&bytes_at(input, 0, input.length().min(4))?) {
+        let file = bytes_at(input, 0, input.length())?;
+        (legacy::load(&file, state), Some(Ok(Digest::of(&file))))
+    } else {
+        match open(input) {
+            Ok(summary) => Loader { input, summary, strings: StringTables::empty(), loading }.run(state),
+            Err(error) => (Err(error), None),
+        }
+    };
+    let digest = match digest {
+        Some(digest) => digest?,
+        None => Digester::new(input).finish()?,
+    };
+    if digest != expected {
+        let text = format!("is corrupt with MD5 checksum of {} but expecting {}", digest.hex(), expected.hex());
         return Err(ImageError::Digest(text));
     }
-    if legacy::is_legacy(file) {
-        return legacy::load(file, state);
-    }
-    let summary = Summary::parse(file)?;
+    outcome
+}
+
+/// The table of an image of a layout that can be read.
+fn open(input: &dyn Input) -> Result<Summary, ImageError> {
+    let summary = Summary::read(input)?;
     let newer = summary.layout.newer_than(LayoutVersion::CURRENT);
     if newer || OLDEST.newer_than(summary.layout) {
         return Err(ImageError::Layout(summary.layout.0));
     }
-    if let Some(codec) = &summary.codec {
-        return Err(ImageError::Unsupported(format!("the codec {codec}")));
-    }
-    Loader { file, summary, strings: StringTables::empty() }.run(state)
+    Ok(summary)
 }
 
 struct Loader<'a> {
-    file: &'a [u8],
+    input: &'a dyn Input,
     summary: Summary,
     strings: StringTables,
+    loading: Loading<'a>,
 }
 
-impl<'a> Loader<'a> {
-    fn run(mut self, mut state: State) -> Result<Loaded, ImageError> {
-        let (txid, namespace_id) = self.name_system(&mut state)?;
-        self.strings = match self.part(SectionName::StringTable) {
-            Some((bytes, section)) => StringTables::parse(bytes, section.offset)?,
+/// What came of a load, and the digest of the file if it was computed.
+type Outcome = (Result<Loaded, ImageError>, Option<Result<Digest, ImageError>>);
+
+impl Loader<'_> {
+    fn run(mut self, mut state: State) -> Outcome {
+        let mut digest = None;
+        let loaded = self.load(&mut state, &mut digest);
+        let layout = self.summary.layout;
+        let whole = |(txid, namespace_id)| Loaded { state, txid, layout, namespace_id };
+        (loaded.map(whole), digest)
+    }
+
+    fn load(
+        &mut self,
+        state: &mut State,
+        digest: &mut Option<Result<Digest, ImageError>>,
+    ) -> Result<(Txid, u32), ImageError> {
+        let named = self.name_system(state)?;
+        self.strings = match self.part(SectionName::StringTable)? {
+            Some((bytes, section)) => StringTables::parse(&bytes, section.offset)?,
             None => return Err(content("STRING_TABLE", "is missing")),
         };
         let policies = self.each(SectionName::ErasureCoding, |reader| {
             policies::decode(reader.message()?).map_err(|e| match e {
                 PolicyError::Wire(error) => reader.wire(error),
-                PolicyError::Content(what) => reader.place(Problem::Content(what)),
+                PolicyError::Content(what) => ImageError::Content { section: reader.section(), what },
             })
         })?;
-        self.snapshots(&mut state)?;
-        state.store = Store::new();
-        state.store.set_legacy_limit(state.sequences.stamp_v1_limit);
-        let mut build = Build::new(&mut state.store);
-        build.set_erasure_coding(policies.unwrap_or_default());
-        self.inodes(&mut state, &mut build)?;
-        self.directories(&mut state, &mut build)?;
-        let error = |e: namespace::build::BuildError| content("INODE_DIR", &e.to_string());
-        state.tree = build.finish(&mut state.store).map_err(error)?;
-        self.secrets(&mut state)?;
-        self.cache(&mut state)?;
-        Ok(Loaded { state, txid, layout: self.summary.layout, namespace_id })
+        let counter = self.snapshots()?;
+        let mut built = self.tree(state.sequences.stamp_v1_limit, &policies.unwrap_or_default(), digest)?;
+        state.sequences.inode = InodeId(built.last_id);
+        self.snapshots(&mut built)?;
+        let error = |e: BuildError| content("INODE_DIR", &e.to_string());
+        state.tree = built.build.finish_bulk(&mut built.store, &built.totals, &built.parents).map_err(error)?;
+        state.tree.snapshots.counter = counter;
+        state.store = built.store;
+        self.secrets(state)?;
+        self.cache(state)?;
+        Ok(named)
+    }
+
+    /// The inodes and how they hang together.
+    fn tree(
+        &self,
+        legacy_limit: GenerationStamp,
+        policies: &Policies,
+        digest: &mut Option<Result<Digest, ImageError>>,
+    ) -> Result<Built, ImageError> {
+        if self.summary.section(SectionName::Inode).is_none() {
+            return Err(content("INODE", "is missing"));
+        }
+        let stages = Stages {
+            input: self.input,
+            summary: &self.summary,
+            context: Context { strings: &self.strings, policies },
+            legacy_limit,
+            threads: self.loading.threads,
+            progress: self.loading.progress,
+        };
+        let (built, found) = stages.run(&mut |store, build| self.references(store, build));
+        *digest = found;
+        built
+    }
+
+    /// What directories list by their place in the INODE_REFERENCE section.
+    fn references(&self, store: &mut Store, _build: &mut Build) -> Result<Vec<InodeHandle>, ImageError> {
+        let references = self.part(SectionName::InodeReference)?;
+        let references = past::references(past::borrow(&references), store)?;
+        Ok(references.iter().map(|r| r.inode).collect())
     }
 
     /// Bytes of a section.
-    fn part(&self, name: SectionName) -> Option<(&'a [u8], Section)> {
-        let section = self.summary.section(name)?;
-        let range = section.offset as usize..(section.offset + section.length) as usize;
-        Some((&self.file[range], section))
+    fn part(&self, name: SectionName) -> Result<Option<(Vec<u8>, Section)>, ImageError> {
+        let Some(section) = self.summary.section(name) else { return Ok(None) };
+        if self.summary.codec.is_none() {
+            return Ok(Some((bytes_at(self.input, section.offset, section.length)?, section)));
+        }
+        let mut bytes = Vec::new();
+        let failed = |e: std::io::Error| content(name.text(), &format!("cannot be decompressed: {e}"));
+        self.summary.open(Range::new(self.input, section))?.read_to_end(&mut bytes).map_err(failed)?;
+        Ok(Some((bytes, section)))
     }
 
     /// Runs `f` on the section's bytes, turning wire errors into ones that say where.
     fn each<R>(
         &self,
         name: SectionName,
-        f: impl FnOnce(&mut Reader<'a>) -> Result<R, ImageError>,
+        f: impl FnOnce(&mut Records<'_>) -> Result<R, ImageError>,
     ) -> Result<Option<R>, ImageError> {
-        let Some((bytes, section)) = self.part(name) else { return Ok(None) };
-        f(&mut Reader { cursor: Cursor::new(bytes), section }).map(Some)
+        let Some((bytes, section)) = self.part(name)? else { return Ok(None) };
+        f(&mut Records::new(&bytes, section)).map(Some)
     }
 
     fn name_system(&self, state: &mut State) -> Result<(Txid, u32), ImageError> {
@@ -136,245 +222,15 @@ impl<'a> Loader<'a> {
         read.ok_or_else(|| content("NS_INFO", "is missing"))
     }
 
-    /// Snapshots are not supported: the sections must say that there are none.
-    fn snapshots(&self, state: &mut State) -> Result<(), ImageError> {
-        self.each(SectionName::Snapshot, |reader| {
-            let (mut counter, mut directories, mut count) = (0, 0, 0);
-            for field in Cursor::new(reader.message()?).fields() {
-                match field.map_err(|e| reader.wire(e))? {
-                    (1, Value::Varint(v)) => counter = v as u32,
-                    (2, Value::Varint(_)) => directories += 1,
-                    (2, Value::Bytes(packed)) => directories += usize::from(!packed.is_empty()),
-                    (3, Value::Varint(v)) => count = v,
-                    _ => {}
-                }
-            }
-            if directories > 0 || count > 0 {
-                return Err(ImageError::Unsupported("snapshots (section SNAPSHOT)".into()));
-            }
-            state.preserved.snapshot_counter = counter;
-            Ok(())
-        })?;
-        let references = self.part(SectionName::InodeReference).is_some_and(|(bytes, _)| !bytes.is_empty());
-        if references {
-            return Err(ImageError::Unsupported("snapshots (section INODE_REFERENCE)".into()));
-        }
-        self.each(SectionName::SnapshotDiff, |reader| {
-            while let Some(message) = reader.next()? {
-                for field in Cursor::new(message).fields() {
-                    if let (3, Value::Varint(1..)) = field.map_err(|e| reader.wire(e))? {
-                        return Err(ImageError::Unsupported("snapshots (section SNAPSHOT_DIFF)".into()));
-                    }
-                }
-            }
-            Ok(())
-        })?;
-        Ok(())
-    }
-
-    fn inodes(&self, state: &mut State, build: &mut Build) -> Result<(), ImageError> {
-        let read = self.each(SectionName::Inode, |reader| {
-            let (mut last, mut count) = (0, 0);
-            for field in Cursor::new(reader.message()?).fields() {
-                match field.map_err(|e| reader.wire(e))? {
-                    (1, Value::Varint(v)) => last = v as i64,
-                    (2, Value::Varint(v)) => count = v,
-                    _ => {}
-                }
-            }
-            state.sequences.inode = InodeId(last);
-            state.store.reserve(count.min(RESERVE_MAX), 0);
-            for _ in 0..count {
-                let message = reader.message()?;
-                let inode = InodeRecord::parse(message).map_err(|e| reader.wire(e))?;
-                self.inode(&mut state.store, build, &inode).map_err(|e| reader.place(e))?;
-            }
-            Ok(())
-        })?;
-        read.ok_or_else(|| content("INODE", "is missing"))
-    }
-
-    fn inode(&self, store: &mut Store, build: &mut Build, inode: &InodeRecord<'_>) -> Result<(), Problem> {
-        if inode.id != InodeId::ROOT.0 && store.find_inode(InodeId(inode.id)).is_some() {
-            return Err(Problem::Content(format!("inode {} is listed twice", inode.id)));
-        }
-        match inode.kind {
-            RecordKind::File(file) => self.file(store, build, inode, &file),
-            RecordKind::Directory(directory) => self.directory(store, build, inode, &directory),
-            RecordKind::Symlink(attributes, target) => {
-                let handle = self.add(store, build, inode, &attributes, InodeKind::Symlink)?;
-                build.set_symlink_target(store, handle, target);
-                Ok(())
-            }
-        }
-    }
-
-    /// Adds the inode itself, with what every kind has.
-    fn add(
-        &self,
-        store: &mut Store,
-        build: &mut Build,
-        inode: &InodeRecord<'_>,
-        attributes: &Attributes<'_>,
-        kind: InodeKind,
-    ) -> Result<InodeHandle, Problem> {
-        let permission = attributes.permission;
-        let user = self.strings.get(Kind::User, permission.user())?.map_or("", |s| s);
-        let group = self.strings.get(Kind::Group, permission.group())?.map_or("", |s| s);
-        let (user, group) = (store.intern_user(user), store.intern_group(group));
-        let mut record = Inode {
-            id: InodeId(inode.id),
-            parent: None,
-            user,
-            group,
-            mode: Mode::new(permission.mode()),
-            mtime: TimeMs(attributes.mtime),
-            atime: TimeMs(attributes.atime),
-            features: Features::NONE,
-            kind,
-        };
-        let xattrs = match attributes.xattrs {
-            Some(message) => self.xattrs(inode, message, &mut record.kind)?,
-            None => Vec::new(),
-        };
-        let handle = build.add(store, &record, inode.name);
-        if let Some(message) = attributes.acl {
-            build.set_acl(store, handle, &acl_entries(message, &self.strings)?);
-        }
-        if !xattrs.is_empty() {
-            build.set_xattrs(store, handle, &xattrs);
-        }
-        Ok(handle)
-    }
-
-    /// Attributes of an inode, but for the one that holds the storage policy of a directory.
-    fn xattrs(&self, inode: &InodeRecord<'_>, message: &[u8], kind: &mut InodeKind) -> Result<Vec<Xattr>, Problem> {
-        let mut all = xattrs(message, &self.strings)?;
-        let refused = |name: &str| UNSUPPORTED_XATTRS.iter().find(|(x, _)| *x == name).map(|(_, feature)| *feature);
-        if let Some(feature) = all.iter().find_map(|x| refused(&x.name)) {
-            return Err(Problem::Unsupported(format!("{feature} (inode {})", inode.id)));
-        }
-        if let InodeKind::Directory { storage_policy, .. } = kind
-            && let Some(at) = all.iter().position(is_storage_policy)
-        {
-            *storage_policy = all.remove(at).value.first().copied().unwrap_or(UNSPECIFIED);
-        }
-        Ok(all)
-    }
-
-    fn file(
-        &self,
-        store: &mut Store,
-        build: &mut Build,
-        inode: &InodeRecord<'_>,
-        file: &FileRecord<'_>,
-    ) -> Result<(), Problem> {
-        let (erasure_coding_policy, replication) = match file.erasure_coding_policy {
-            Some(id) => match u8::try_from(id).ok().filter(|id| build.erasure_coding().by_id(*id).is_some()) {
-                Some(id) => (id, 1),
-                None => {
-                    let text = format!("erasure coding policy {id} of inode {} does not exist", inode.id);
-                    return Err(Problem::Content(text));
-                }
-            },
-            None => (REPLICATION, file.replication as u16),
-        };
-        let kind = InodeKind::File {
-            replication,
-            block_size: file.block_size.max(1),
-            storage_policy: file.storage_policy as u8,
-            erasure_coding_policy,
-        };
-        let handle = self.add(store, build, inode, &file.attributes, kind)?;
-        if let Some((client, machine)) = file.construction {
-            build.open(store, handle, &String::from_utf8_lossy(client), &String::from_utf8_lossy(machine));
-        }
-        let open = file.construction.is_some();
-        let mut blocks = file.blocks().peekable();
-        while let Some(block) = blocks.next() {
-            let block = block?;
-            if store.find_block(block.id).is_some() {
-                return Err(Problem::Content(format!("block {} is in two files (inode {})", block.id, inode.id)));
-            }
-            let last = blocks.peek().is_none();
-            let state = if open && last { BlockState::UnderConstruction } else { BlockState::Complete };
-            let info = BlockInfo {
-                block,
-                replication,
-                state,
-                open,
-                storage_policy: file.storage_policy as u8,
-                erasure_coding_policy,
-                ..BlockInfo::default()
-            };
-            store.push_block(handle, &info);
-        }
-        store.settle(handle);
-        Ok(())
-    }
-
-    fn directory(
-        &self,
-        store: &mut Store,
-        build: &mut Build,
-        inode: &InodeRecord<'_>,
-        directory: &DirectoryRecord<'_>,
-    ) -> Result<(), Problem> {
-        let kind = InodeKind::Directory { children: 0, child_count: 0, storage_policy: 0 };
-        let handle = self.add(store, build, inode, &directory.attributes, kind)?;
-        let limit = |value: i64| u64::try_from(value).ok();
-        let mut quota = Quota {
-            namespace: limit(directory.namespace_quota),
-            space: limit(directory.space_quota),
-            ..Quota::default()
-        };
-        if let Some(message) = directory.kind_quotas {
-            quota.by_kind = kind_quotas(message)?;
-            if quota.namespace.is_none() && quota.space.is_none() {
-                // Quirk: a_quota_of_kinds_alone_comes_back_with_a_huge_one_of_names: as that of the root; clients see the number
-                quota.namespace = Some(i64::MAX as u64);
-            }
-        }
-        build.set_quota(store, handle, quota);
-        Ok(())
-    }
-
-    fn directories(&self, state: &mut State, build: &mut Build) -> Result<(), ImageError> {
-        self.each(SectionName::InodeDir, |reader| {
-            while let Some(message) = reader.next()? {
-                let (mut parent, mut children) = (0, Vec::new());
-                for field in Cursor::new(message).fields() {
-                    match field.map_err(|e| reader.wire(e))? {
-                        (1, Value::Varint(v)) => parent = v as i64,
-                        (2, Value::Varint(v)) => children.push(v as i64),
-                        (2, Value::Bytes(packed)) => {
-                            let mut ids = Cursor::new(packed);
-                            while !ids.is_empty() {
-                                children.push(ids.varint().map_err(|e| reader.wire(e))? as i64);
-                            }
-                        }
-                        (3, _) => return Err(ImageError::Unsupported("snapshots (references in INODE_DIR)".into())),
-                        _ => {}
-                    }
-                }
-                let find = |id: i64| {
-                    let missing = || {
-                        content(
-                            "INODE_DIR",
-                            &format!("directory {parent} needs inode {id}, which the image does not have"),
-                        )
-                    };
-                    state.store.find_inode(InodeId(id)).ok_or_else(missing)
-                };
-                let directory = find(parent)?;
-                let handles = children.into_iter().map(find).collect::<Result<Vec<_>, _>>()?;
-                build
-                    .set_children(&mut state.store, directory, &handles)
-                    .map_err(|e| content("INODE_DIR", &e.to_string()))?;
-            }
-            Ok(())
-        })?;
-        Ok(())
+    /// Snapshots, diffs and references.
+    fn snapshots(&self, built: &mut Built) -> Result<(), ImageError> {
+        let whole = |name| self.part(name);
+        let references = whole(SectionName::InodeReference)?;
+        let references = past::references(past::borrow(&references), &built.store)?;
+        let (snapshots, diffs) = (whole(SectionName::Snapshot)?, whole(SectionName::SnapshotDiff)?);
+        let Built { store, build, .. } = built;
+        let mut past = Past { strings: &self.strings, store, build, references: &references };
+        past.load(past::borrow(&snapshots), past::borrow(&diffs))
     }
 
     fn secrets(&self, state: &mut State) -> Result<(), ImageError> {
@@ -422,55 +278,6 @@ impl<'a> Loader<'a> {
 
 fn content(section: &'static str, what: &str) -> ImageError {
     ImageError::Content { section, what: what.into() }
-}
-
-/// What is wrong with one record; the reader adds the place.
-enum Problem {
-    Wire(WireError),
-    Content(String),
-    Unsupported(String),
-    Image(ImageError),
-}
-
-impl From<WireError> for Problem {
-    fn from(e: WireError) -> Problem {
-        Problem::Wire(e)
-    }
-}
-
-impl From<ImageError> for Problem {
-    fn from(e: ImageError) -> Problem {
-        Problem::Image(e)
-    }
-}
-
-/// Delimited messages of one section.
-struct Reader<'a> {
-    cursor: Cursor<'a>,
-    section: Section,
-}
-
-impl<'a> Reader<'a> {
-    fn wire(&self, error: WireError) -> ImageError {
-        let offset = self.section.offset + self.section.length - self.cursor.rest().len() as u64;
-        ImageError::Wire { section: self.section.name.text(), offset, error }
-    }
-    fn place(&self, problem: Problem) -> ImageError {
-        match problem {
-            Problem::Wire(error) => self.wire(error),
-            Problem::Content(what) => ImageError::Content { section: self.section.name.text(), what },
-            Problem::Unsupported(what) => ImageError::Unsupported(what),
-            Problem::Image(error) => error,
-        }
-    }
-    /// The next message; there must be one.
-    fn message(&mut self) -> Result<&'a [u8], ImageError> {
-        self.cursor.bytes().map_err(|e| self.wire(e))
-    }
-    /// The next message, if the section goes on.
-    fn next(&mut self) -> Result<Option<&'a [u8]>, ImageError> {
-        if self.cursor.is_empty() { Ok(None) } else { self.message().map(Some) }
-    }
 }
 
 fn master_key(message: &[u8]) -> Result<(i32, MasterKey), WireError> {

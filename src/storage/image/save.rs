@@ -308,7 +308,7 @@ impl Saver<'_> {
 
     fn snapshots(&mut self) -> Outcome {
         let mut m = Vec::new();
-        m.put_varint_field(1, u64::from(self.state.preserved.snapshot_counter));
+        m.put_varint_field(1, u64::from(self.state.tree.snapshots.counter));
         m.put_varint_field(3, 0);
         self.out.message(&m);
         Ok(())

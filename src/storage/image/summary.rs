@@ -1,5 +1,6 @@
 //! The ends of an image file: magic, table of sections, length of the table.
 
+use super::input::{Input, bytes_at};
 use hadoop_proto::wire::{Cursor, Sink, Value, WireError};
 use vocab::LayoutVersion;
 
@@ -35,6 +36,9 @@ pub enum ImageError {
         /// What is wrong.
         what: String,
     },
+    /// The file cannot be read.
+    #[error("{0}")]
+    Read(String),
     /// Known to Hadoop, not supported here yet.
     #[error("the image uses {0}, which is not supported yet; nothing was changed")]
     Unsupported(String),
@@ -125,19 +129,29 @@ impl Summary {
     /// # Errors
     /// [`ImageError`] where magic, lengths, names or ranges are not right.
     pub fn parse(file: &[u8]) -> Result<Summary, ImageError> {
-        if file.len() < MAGIC.len() + 4 || &file[..MAGIC.len()] != MAGIC {
+        Summary::read(&file)
+    }
+
+    /// The same of a file that is not in memory.
+    ///
+    /// # Errors
+    /// As [`Summary::parse`]; and as the disk's.
+    pub fn read(input: &dyn Input) -> Result<Summary, ImageError> {
+        let (length, head) = (input.length(), MAGIC.len() as u64);
+        if length < head + 4 || bytes_at(input, 0, head)? != MAGIC {
             return Err(ImageError::UnrecognizedFormat);
         }
-        let body_end = file.len() - 4;
-        let length = u32::from_be_bytes(file[body_end..].try_into().unwrap_or_default()) as usize;
-        if length == 0 || length > body_end - MAGIC.len() {
+        let body_end = length - 4;
+        let tail = bytes_at(input, body_end, 4)?;
+        let table = u64::from(u32::from_be_bytes(tail.try_into().unwrap_or_default()));
+        if table == 0 || table > body_end - head {
             return Err(ImageError::UnrecognizedFormat);
         }
-        let start = body_end - length;
-        let wire = |error| ImageError::Wire { section: "summary", offset: start as u64, error };
-        let mut outer = Cursor::new(&file[start..body_end]);
-        let message = outer.bytes().map_err(wire)?;
-        let mut summary = Self::parse_message(message, start as u64).map_err(|e| match e {
+        let start = body_end - table;
+        let wire = |error| ImageError::Wire { section: "summary", offset: start, error };
+        let bytes = bytes_at(input, start, table)?;
+        let message = Cursor::new(&bytes).bytes().map_err(wire)?;
+        let mut summary = Self::parse_message(message, start).map_err(|e| match e {
             Err(error) => wire(error),
             Ok(other) => other,
         })?;

@@ -39,6 +39,7 @@ struct Header {
     inodes: i64,
     txid: Txid,
     last_inode: Option<InodeId>,
+    snapshot_counter: u32,
 }
 
 /// Loads the bytes of an image of this format into `state`, which must be empty.
@@ -64,6 +65,7 @@ pub fn load(file: &[u8], mut state: State) -> Result<Loaded, ImageError> {
     }
     state.sequences.inode = nodes.last_id();
     build::build(nodes, &mut state)?;
+    state.tree.snapshots.counter = header.snapshot_counter;
     Ok(Loaded { state, txid: header.txid, layout, namespace_id: header.namespace_id })
 }
 
@@ -86,8 +88,9 @@ fn header(cursor: &mut Cursor<'_>, state: &mut State) -> Result<Header, ImageErr
     }
     let txid = if cursor.has(Feature::StoredTxids) { Txid(cursor.i64()?.max(0) as u64) } else { Txid(0) };
     let last_inode = if cursor.has(Feature::AddInodeId) { Some(InodeId(cursor.i64()?)) } else { None };
+    let mut snapshot_counter = 0;
     if cursor.has(Feature::Snapshot) {
-        state.preserved.snapshot_counter = cursor.i32()? as u32;
+        snapshot_counter = cursor.i32()? as u32;
         if cursor.i32()? > 0 {
             return Err(ImageError::Unsupported("snapshots in an old layout".into()));
         }
@@ -96,5 +99,5 @@ fn header(cursor: &mut Cursor<'_>, state: &mut State) -> Result<Header, ImageErr
         let codec = String::from_utf8_lossy(cursor.text()?).into_owned();
         return Err(ImageError::Unsupported(format!("the codec {codec} in an old layout")));
     }
-    Ok(Header { namespace_id, inodes, txid, last_inode })
+    Ok(Header { namespace_id, inodes, txid, last_inode, snapshot_counter })
 }

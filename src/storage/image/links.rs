@@ -1,0 +1,138 @@
+//! The INODE_DIR section into links: each part by a worker, with the child lists as flat lists of handles for the one who enters them.
+
+use super::cut::{Part, Place, Records};
+use super::summary::ImageError;
+use hadoop_proto::wire::{Cursor, Value};
+use namespace::build::BuildError;
+use namespace::children;
+use record::{InodeHandle, Linker};
+use vocab::InodeId;
+use vocab::path::compare_names;
+
+/// Children whose memory is asked for ahead of use.
+const AHEAD: usize = 8;
+
+/// Child lists of one part.
+#[derive(Default)]
+pub(super) struct Linked {
+    pub(super) place: Place,
+    /// Directories with the number of their children.
+    pub(super) parents: Vec<(InodeHandle, u32)>,
+    pub(super) children: Vec<InodeHandle>,
+    /// Of each child.
+    pub(super) tags: Vec<u8>,
+    pub(super) error: Option<ImageError>,
+}
+
+fn content(what: String) -> ImageError {
+    ImageError::Content { section: "INODE_DIR", what }
+}
+fn build(error: &BuildError) -> ImageError {
+    content(error.to_string())
+}
+
+/// Links what parts list.
+pub(super) struct LinkWorker<'l, 's> {
+    linker: &'l Linker<'s>,
+    root: InodeHandle,
+    /// References by their place in the INODE_REFERENCE section.
+    references: &'l [InodeHandle],
+    ids: Vec<i64>,
+    others: Vec<u64>,
+}
+
+impl<'l, 's> LinkWorker<'l, 's> {
+    pub(super) fn new(linker: &'l Linker<'s>, root: InodeHandle, references: &'l [InodeHandle]) -> LinkWorker<'l, 's> {
+        LinkWorker { linker, root, references, ids: Vec::new(), others: Vec::new() }
+    }
+
+    /// Links one part, up to its first error.
+    pub(super) fn link(&mut self, part: &Part) -> Linked {
+        let mut out = Linked { place: part.place, ..Linked::default() };
+        let mut records = part.records();
+        loop {
+            let done = match records.next() {
+                Ok(Some(message)) => self.directory(&records, message, &mut out),
+                Ok(None) => break,
+                Err(error) => Err(error),
+            };
+            if let Err(error) = done {
+                out.error = Some(error);
+                break;
+            }
+        }
+        out
+    }
+
+    fn directory(&mut self, records: &Records<'_>, message: &[u8], out: &mut Linked) -> Result<(), ImageError> {
+        let parent = self.parse(records, message)?;
+        let missing = |id: i64| content(format!("directory {parent} needs inode {id}, which the image does not have"));
+        let find = |id: i64| self.linker.find(id).ok_or_else(|| missing(id));
+        let (directory, first) = (find(parent)?, out.children.len());
+        for id in &self.ids {
+            let child = find(*id)?;
+            self.linker.prefetch(child);
+            out.children.push(child);
+        }
+        for at in &self.others {
+            let reference = usize::try_from(*at).ok().and_then(|at| self.references.get(at));
+            out.children.push(*reference.ok_or_else(|| {
+                content(format!("directory {parent} needs reference {at}, which the image does not have"))
+            })?);
+        }
+        if !self.linker.is_directory(directory) {
+            return Err(build(&BuildError::NotADirectory(InodeId(parent))));
+        }
+        let children = &mut out.children[first..];
+        if !self.others.is_empty() {
+            children.sort_by(|a, b| compare_names(self.linker.name(*a), self.linker.name(*b)));
+        }
+        self.check_order(parent, children, &mut out.tags)?;
+        for child in children.iter() {
+            if *child == self.root || !self.linker.adopt(*child, directory) {
+                return Err(build(&BuildError::TwoParents(self.linker.id(*child))));
+            }
+        }
+        out.parents.push((directory, children.len() as u32));
+        Ok(())
+    }
+
+    fn parse(&mut self, records: &Records<'_>, message: &[u8]) -> Result<i64, ImageError> {
+        self.ids.clear();
+        self.others.clear();
+        let mut parent = 0;
+        let mut cursor = Cursor::new(message);
+        while let Some(field) = cursor.field().map_err(|e| records.wire(e))? {
+            match field {
+                (1, Value::Varint(v)) => parent = v as i64,
+                (2, Value::Varint(v)) => self.ids.push(v as i64),
+                (3, Value::Varint(v)) => self.others.push(v),
+                (number @ (2 | 3), Value::Bytes(packed)) => {
+                    let mut ids = Cursor::new(packed);
+                    while !ids.is_empty() {
+                        let value = ids.varint().map_err(|e| records.wire(e))?;
+                        if number == 2 { self.ids.push(value as i64) } else { self.others.push(value) }
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(parent)
+    }
+
+    fn check_order(&self, parent: i64, children: &[InodeHandle], tags: &mut Vec<u8>) -> Result<(), ImageError> {
+        let mut before: &[u8] = b"";
+        for (at, child) in children.iter().enumerate() {
+            if let Some(later) = children.get(at + AHEAD) {
+                self.linker.prefetch_name(*later);
+            }
+            let name = self.linker.name(*child);
+            if at > 0 && !compare_names(before, name).is_lt() {
+                return Err(build(&BuildError::Order(InodeId(parent))));
+            }
+            tags.push(children::tag(name));
+            before = name;
+        }
+        Ok(())
+    }
+}
