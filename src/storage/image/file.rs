@@ -1,7 +1,8 @@
 //! Image files in storage directories: written to several at once, found and read again.
 
 use super::digest::{Digest, read_digest_file};
-use super::load::{Loaded, load};
+use super::input::FileInput;
+use super::load::{Loaded, Loading, load_input};
 use super::save::{SaveContext, encode};
 use super::summary::ImageError;
 use crate::names::{self, Kind};
@@ -201,10 +202,11 @@ pub fn load_copies(
     disk: &dyn Disk,
     image: &Newest,
     fresh: impl Fn() -> State,
+    loading: Loading<'_>,
 ) -> Result<(Loaded, PathBuf), Vec<CopyError>> {
     let mut errors = Vec::new();
     for path in &image.copies {
-        match load_file(disk, path, fresh()) {
+        match load_file(disk, path, fresh(), loading) {
             Ok(loaded) if loaded.txid == image.txid => return Ok((loaded, path.clone())),
             Ok(loaded) => {
                 let what = format!("holds transactions up to {} but its name says {}", loaded.txid, image.txid);
@@ -217,7 +219,7 @@ pub fn load_copies(
     Err(errors)
 }
 
-fn load_file(disk: &dyn Disk, path: &Path, state: State) -> Result<Loaded, CopyError> {
+fn load_file(disk: &dyn Disk, path: &Path, state: State, loading: Loading<'_>) -> Result<Loaded, CopyError> {
     let name = path.file_name().and_then(|n| n.to_str()).unwrap_or_default();
     let digest_name = names::digest(name);
     let digest_path = path.with_file_name(&digest_name);
@@ -228,7 +230,15 @@ fn load_file(disk: &dyn Disk, path: &Path, state: State) -> Result<Loaded, CopyE
         let text = format!("No MD5 file found corresponding to image file {}", path.display());
         return Err(image(ImageError::Digest(text)));
     }
-    let read = |path: &Path| disk.read(path).map_err(|error| CopyError::Io { path: path.to_path_buf(), error });
-    let expected = read_digest_file(&read(&digest_path)?, &digest_name, name).map_err(image)?;
-    load(&read(path)?, expected, state).map_err(image)
+    let io = |path: &Path| {
+        let path = path.to_path_buf();
+        move |error| CopyError::Io { path, error }
+    };
+    let digest_text = disk.read(&digest_path).map_err(io(&digest_path))?;
+    let expected = read_digest_file(&digest_text, &digest_name, name).map_err(image)?;
+    let input = disk.open(path, Open::Read).and_then(FileInput::new).map_err(io(path))?;
+    load_input(&input, expected, state, loading).map_err(|error| match error {
+        ImageError::Read(text) => io(path)(io::Error::other(text)),
+        error => image(error),
+    })
 }

@@ -5,19 +5,26 @@
 //! Invariants: a state is returned only after the digest of the whole file was compared; a file gets its final name only after its content
 //! and digest are durable.
 
-mod digest;
+mod cut;
+pub(crate) mod digest;
 mod features;
 mod file;
 mod inode;
+mod input;
 pub mod legacy;
+mod links;
 mod load;
+mod past;
 mod policies;
+mod records;
 mod save;
+mod stages;
 mod strings;
 mod summary;
 
 pub use digest::{Digest, read_digest_file};
 pub use file::{CopyError, Failed, Newest, SaveError, Saved, give_names, load_copies, newest, save, save_unnamed};
-pub use load::{Loaded, load};
+pub use input::{FileInput, Input};
+pub use load::{Loaded, Loading, load, load_input};
 pub use save::{SaveContext, encode};
 pub use summary::{ImageError, MAGIC, Section, SectionName, Summary};
