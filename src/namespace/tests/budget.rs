@@ -1,20 +1,22 @@
-//! The byte budget: what one file costs, measured from the arenas. `BUDGET.md` beside the crate is its printed form; run with `BUDGET_WRITE=1` to
+//! The byte budget: what one file costs, measured from the arenas and child lists. `BUDGET.md` beside the crate is its printed form; run with `BUDGET_WRITE=1` to
 //! write it anew.
 
-use mem::lists::Lists;
 use mem::runs::RunBuilder;
+use namespace::children::Lists;
 use record::*;
 use std::fmt::Write;
 use vocab::{Block, BlockId, GenerationStamp, InodeId, Mode, TimeMs};
 
-const FILES: u64 = 200_000;
-const PER_DIRECTORY: usize = 100;
+/// Enough that pages begun and not full count for little.
+const FILES: u64 = 300_000;
+const PER_DIRECTORY: u64 = 100;
 
 /// Builds a namespace of files with one block, three replicas and names of 24 bytes.
 struct Builder {
     store: Store,
-    /// Stand-in for the namespace's child arrays.
-    children: Lists,
+    lists: Lists,
+    /// Child list of every directory; files are put into the last one.
+    directories: Vec<u32>,
     next_inode: i64,
     next_block: i64,
     /// Whether files are made under construction, as by a client, or as they are in an image; and whether they are closed then.
@@ -24,7 +26,15 @@ struct Builder {
 
 impl Builder {
     fn new(open: bool, close: bool) -> Builder {
-        Builder { store: Store::new(), children: Lists::new(), next_inode: 16_385, next_block: 1 << 30, open, close }
+        Builder {
+            store: Store::new(),
+            lists: Lists::default(),
+            directories: Vec::new(),
+            next_inode: 16_385,
+            next_block: 1 << 30,
+            open,
+            close,
+        }
     }
     fn add(&mut self) -> InodeHandle {
         self.next_inode += 1;
@@ -56,23 +66,19 @@ impl Builder {
             self.store.set_features(h, Features::NONE);
             self.store.settle(h);
         }
+        let list = self.directories.last_mut().expect("a directory");
+        *list = self.lists.insert(&self.store, *list, h).expect("a new name");
         h
     }
-    fn remove(&mut self, h: InodeHandle) {
+    /// Removes a file from a directory.
+    fn remove(&mut self, h: InodeHandle, directory: usize) {
+        let list = &mut self.directories[directory];
+        (_, *list) = self.lists.remove(&self.store, *list, self.store.name(h)).expect("a name that is there");
         self.store.take_blocks(h).into_iter().for_each(|b| self.store.remove_block(b));
         self.store.remove_inode(h);
     }
-    /// Child arrays grown one by one, as creating files does.
-    fn directories(&mut self) {
-        let handles: Vec<u32> = self.store.inodes().map(InodeHandle::raw).collect();
-        for chunk in handles.chunks(PER_DIRECTORY) {
-            let mut list = self.children.add(&[]);
-            chunk.iter().for_each(|h| list = self.children.push(list, *h));
-        }
-    }
     /// Bytes per file by part: records, names, indexes, child arrays, runs.
-    fn measure(&mut self) -> [f64; 7] {
-        self.directories();
+    fn measure(&self) -> [f64; 7] {
         // One storage in 3,000 as a sample: what it holds of blocks that lie as densely as these.
         let mut run = RunBuilder::new();
         let mut seed = 1u64;
@@ -92,7 +98,7 @@ impl Builder {
             per(memory.names),
             per(memory.inode_index),
             per(memory.block_index),
-            per(self.children.memory_bytes()),
+            per(self.lists.memory_bytes()),
             3.0 * run.memory_bytes() as f64 / run.len() as f64,
         ]
     }
@@ -111,6 +117,9 @@ const PARTS: [&str; 7] = [
 fn fresh(open: bool) -> [f64; 7] {
     let mut builder = Builder::new(open, false);
     for n in 0..FILES {
+        if n % PER_DIRECTORY == 0 {
+            builder.directories.push(0);
+        }
         builder.add();
         if n % 500 == 0 {
             builder.store.tick();
@@ -124,11 +133,15 @@ fn aged() -> [f64; 7] {
     let mut builder = Builder::new(true, true);
     let mut doomed = std::collections::VecDeque::new();
     for n in 0..FILES / 2 {
+        if n % PER_DIRECTORY == 0 {
+            builder.directories.push(0);
+        }
         builder.add();
         for _ in 0..4 {
-            doomed.push_back(builder.add());
+            doomed.push_back((builder.add(), builder.directories.len() - 1));
             if doomed.len() > 3_000 {
-                builder.remove(doomed.pop_front().unwrap());
+                let (h, directory) = doomed.pop_front().unwrap();
+                builder.remove(h, directory);
             }
         }
         builder.next_inode += 15;
@@ -137,7 +150,7 @@ fn aged() -> [f64; 7] {
             builder.store.tick();
         }
     }
-    doomed.into_iter().for_each(|h| builder.remove(h));
+    doomed.into_iter().for_each(|(h, directory)| builder.remove(h, directory));
     builder.measure()
 }
 
@@ -151,7 +164,7 @@ fn bytes_per_file() {
     let mut text = String::from(
         "# What a file costs in memory\n\n\
          Bytes per file with one block, three replicas and a name of 24 bytes, in directories of 100; measured from the arenas by\n\
-         `tests/budget.rs`, which also writes this page (`BUDGET_WRITE=1 cargo test -p record --test budget`). *Aged*: ids are a twentieth live,\n\
+         `tests/budget.rs`, which also writes this page (`BUDGET_WRITE=1 cargo test -p namespace --test budget`). *Aged*: ids are a twentieth live,\n\
          and four of five files ever made were removed again.\n\n| part |",
     );
     columns.iter().for_each(|(title, _)| write!(text, " {title} |").unwrap());
@@ -167,8 +180,7 @@ fn bytes_per_file() {
         text.push('\n');
     }
     text.push_str("\nGates: 112 fresh, 125 aged, without the runs. Java 3.5: 316 bytes per inode with 1.23 blocks, before any replica.\n\
-         The child array is that of a stand-in in the arenas; the namespace's own are vectors on the heap, which grow by doubling: with 100 children\n\
-         5.4 bytes for each, in directories of more than 128 children from 8 bytes on.\n");
+         A child costs 4 bytes for its handle and 1 for its tag; in a directory of more than 128 children 8 in a full leaf.\n");
     println!("{text}");
     assert!(core_sum(&columns[0].1) <= 112.0, "a fresh file costs too much");
     assert!(core_sum(&columns[2].1) <= 125.0, "an aged file costs too much");
