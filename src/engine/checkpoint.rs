@@ -132,6 +132,17 @@ impl Engine {
         Ok(())
     }
 
+    /// An image that a checkpointer has brought lies in the directories: what is older than it may go.
+    pub fn image_received(&self, txid: Txid) {
+        let made = self.now().monotonic.0;
+        let mut newest = self.checkpoints().newest.lock();
+        if newest.0 < txid {
+            *newest = (txid, Some(made));
+        }
+        drop(newest);
+        self.purge();
+    }
+
     /// Directories that failed are not written again by this process.
     fn give_up(&self, failed: &[image::Failed]) {
         let mut folders = self.checkpoints().image_folders.lock();

@@ -126,6 +126,20 @@ pub fn blocks(settings: &Settings) -> blocks::Settings {
     }
 }
 
+/// What the pages obey.
+pub fn web(settings: &Settings) -> server::http::WebSettings {
+    let (http, checkpoints) = (&settings.http, &settings.checkpoints);
+    server::http::WebSettings {
+        frame_options: http.frame_options.clone(),
+        static_user: http.static_user.clone(),
+        transfers: server::http::Transfers {
+            bytes_per_second: checkpoints.transfer_bytes_per_second,
+            period: checkpoints.period,
+            transactions: checkpoints.transactions,
+        },
+    }
+}
+
 /// A port with this many handlers.
 pub fn port(rpc: &Rpc, handlers: u32, caller_context: bool) -> rpc::Settings {
     rpc::Settings {

@@ -57,7 +57,7 @@ pub struct Serving {
 pub fn run(launch: Launch, ready: impl AsyncFnOnce(Serving) -> Result<(), StartError>) -> Result<u8, StartError> {
     end_on_broken_invariant();
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
-    let runtime = runtime.worker_threads(connection_threads()).enable_all().build();
+    let runtime = runtime.worker_threads(connection_threads()).enable_all().on_thread_park(rpc::gather::before_wait).build();
     let runtime = runtime.map_err(StartError::system("threads"))?;
     let code = runtime.block_on(serve(launch, ready));
     // a load that a signal has cut short does not hold up the end of the process
@@ -119,8 +119,7 @@ impl Running {
         let started_ms = os.clock.wall_ms();
         let progress = Arc::new(StartupProgress::default());
         let listener = ports::bind_http(&settings.addresses).await?;
-        let frame_options = settings.http.frame_options.clone();
-        let web = Arc::new(Web::new(progress.clone(), Box::new(Pages(configuration)), frame_options));
+        let web = Arc::new(Web::new(progress.clone(), Box::new(Pages(configuration)), convert::web(&settings)));
         let http = server::http::Server::start(listener, web.clone()).map_err(StartError::system("HTTP server"))?;
         tracing::info!("Starting web server at: http://{}", http.address());
         // a port that is taken is known before the load; clients find the ports closed until it is over

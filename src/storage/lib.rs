@@ -17,6 +17,7 @@ pub mod purge;
 pub mod replay;
 pub mod seen;
 pub mod select;
+pub mod transfer;
 pub mod upgrade;
 pub mod version;
 

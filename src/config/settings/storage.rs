@@ -283,6 +283,8 @@ pub struct Checkpoints {
     pub extra_transactions_kept: u64,
     /// Segments that these may be in at most (`dfs.namenode.max.extra.edits.segments.retained`).
     pub extra_segments_kept: u32,
+    /// Most bytes a second of an image that is sent, 0 for no limit (`dfs.image.transfer.bandwidthPerSec`).
+    pub transfer_bytes_per_second: u64,
 }
 
 impl Checkpoints {
@@ -293,6 +295,7 @@ impl Checkpoints {
             images_kept: reader.count("dfs.namenode.num.checkpoints.retained", 1)?,
             extra_transactions_kept: reader.amount("dfs.namenode.num.extra.edits.retained", 0)?,
             extra_segments_kept: reader.count("dfs.namenode.max.extra.edits.segments.retained", 0)?,
+            transfer_bytes_per_second: reader.bytes("dfs.image.transfer.bandwidthPerSec")?,
         })
     }
 }

@@ -85,6 +85,8 @@ pub struct Http {
     pub policy: HttpPolicy,
     /// `X-FRAME-OPTIONS` header, if it is sent (`dfs.xframe.enabled`, `dfs.xframe.value`).
     pub frame_options: Option<String>,
+    /// User of requests that name none (`hadoop.http.staticuser.user`).
+    pub static_user: String,
 }
 
 /// Which of HTTP and HTTPS are served.
@@ -109,6 +111,10 @@ impl Http {
             }
         };
         let frame_options = reader.text("dfs.xframe.value")?;
-        Ok(Http { policy, frame_options: reader.boolean("dfs.xframe.enabled")?.then_some(frame_options) })
+        Ok(Http {
+            policy,
+            frame_options: reader.boolean("dfs.xframe.enabled")?.then_some(frame_options),
+            static_user: reader.text("hadoop.http.staticuser.user")?,
+        })
     }
 }

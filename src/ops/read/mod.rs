@@ -12,6 +12,7 @@ pub mod corrupt_files;
 pub mod defaults;
 pub mod erasure_coding;
 pub mod file_info;
+pub mod fsck;
 pub mod listing;
 pub mod meta_save;
 pub mod open_files;

@@ -61,6 +61,10 @@ impl super::Node for NameNodeBeans {
         self.host_and_port.rsplit_once(':').map_or(&*self.host_and_port, |(host, _)| host)
     }
 
+    fn shared(&self) -> Option<Arc<Shared>> {
+        Some(self.shared.clone())
+    }
+
     fn bean(&self, name: &str) -> Option<Bean> {
         let bean = |at: usize, modeler, attributes| Some(Bean { name: BEANS[at], modeler, attributes });
         match BEANS.iter().position(|b| *b == name)? {

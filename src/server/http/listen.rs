@@ -1,6 +1,8 @@
 //! The HTTP port: bounded in connections, closed by the node.
 
 use super::{Web, router};
+use axum::extract::connect_info::Connected;
+use axum::serve::IncomingStream;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -36,10 +38,11 @@ impl Server {
         let address = listener.local_addr()?;
         let (stop, stopped) = oneshot::channel::<()>();
         let bounded = Bounded { listener, room: Arc::new(Semaphore::new(CONNECTIONS_MAX)) };
-        let serve = axum::serve(bounded, router(web)).with_graceful_shutdown(async {
-            // a dropped sender stops the port as well
-            let _ = stopped.await;
-        });
+        let serve = axum::serve(bounded, router(web).into_make_service_with_connect_info::<Remote>())
+            .with_graceful_shutdown(async {
+                // a dropped sender stops the port as well
+                let _ = stopped.await;
+            });
         let task = tokio::spawn(async move {
             if let Err(error) = serve.await {
                 tracing::error!(%error, "the HTTP server ended");
@@ -77,6 +80,16 @@ impl axum::serve::Listener for Bounded {
     }
     fn local_addr(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
+    }
+}
+
+/// Where a request came from.
+#[derive(Clone, Copy, Debug)]
+pub struct Remote(pub SocketAddr);
+
+impl Connected<IncomingStream<'_, Bounded>> for Remote {
+    fn connect_info(stream: IncomingStream<'_, Bounded>) -> Remote {
+        Remote(*stream.remote_addr())
     }
 }
 

@@ -5,6 +5,9 @@
 //! Invariants: the server runs from before the load to the end of the process; what is not loaded yet is absent, not invented.
 
 mod beans;
+mod caller;
+mod fsck;
+mod image;
 pub mod jmx;
 pub mod json;
 mod listen;
@@ -14,7 +17,8 @@ mod progress;
 pub use beans::NameNodeBeans;
 #[cfg(test)]
 pub(crate) use beans::nobody;
-pub use listen::{Server, bind};
+pub use image::Transfers;
+pub use listen::{Remote, Server, bind};
 
 use axum::Router;
 use axum::extract::{Query, Request, State};
@@ -50,6 +54,21 @@ pub trait Node: Send + Sync {
     fn host(&self) -> &str;
     /// A bean of [`BEANS`], made anew.
     fn bean(&self, name: &str) -> Option<jmx::Bean>;
+    /// What the protocols share, for pages that do what they do.
+    fn shared(&self) -> Option<Arc<crate::service::Shared>> {
+        None
+    }
+}
+
+/// What the pages obey.
+#[derive(Clone, Debug, Default)]
+pub struct WebSettings {
+    /// `X-FRAME-OPTIONS` header, if it is sent.
+    pub frame_options: Option<String>,
+    /// The user of requests that name none (`hadoop.http.staticuser.user`).
+    pub static_user: String,
+    /// Limits of image transfers.
+    pub transfers: Transfers,
 }
 
 /// What the pages show. Shared by all requests.
@@ -58,20 +77,16 @@ pub struct Web {
     pub progress: Arc<StartupProgress>,
     /// The configuration.
     pub configuration: Box<dyn Configuration>,
-    /// `X-FRAME-OPTIONS` header, if it is sent.
-    pub frame_options: Option<String>,
+    /// What they obey.
+    pub settings: WebSettings,
     /// Set once the state is loaded.
     pub node: OnceLock<Arc<dyn Node>>,
 }
 
 impl Web {
     /// Pages of a name node that has not loaded anything yet.
-    pub fn new(
-        progress: Arc<StartupProgress>,
-        configuration: Box<dyn Configuration>,
-        frame_options: Option<String>,
-    ) -> Web {
-        Web { progress, configuration, frame_options, node: OnceLock::new() }
+    pub fn new(progress: Arc<StartupProgress>, configuration: Box<dyn Configuration>, settings: WebSettings) -> Web {
+        Web { progress, configuration, settings, node: OnceLock::new() }
     }
 }
 
@@ -87,6 +102,8 @@ pub fn router(web: Arc<Web>) -> Router {
         .route("/conf", get(conf))
         .route("/isActive", get(is_active))
         .route("/startupProgress", get(startup_progress))
+        .route("/fsck", get(fsck::page))
+        .route("/imagetransfer", get(image::get).put(image::put))
         .fallback(async |request: Request| pages::error(StatusCode::NOT_FOUND, request.uri().path(), "Not Found"))
         .method_not_allowed_fallback(async |request: Request| {
             let message = format!("HTTP method {} is not supported by this URL", request.method());
@@ -106,10 +123,20 @@ async fn common(State(web): Shared, request: Request, next: Next) -> Response {
     headers.insert(header::PRAGMA, HeaderValue::from_static("no-cache"));
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(header::X_XSS_PROTECTION, HeaderValue::from_static("1; mode=block"));
-    if let Some(Ok(value)) = web.frame_options.as_deref().map(HeaderValue::from_str) {
+    if let Some(Ok(value)) = web.settings.frame_options.as_deref().map(HeaderValue::from_str) {
         headers.insert(header::X_FRAME_OPTIONS, value);
     }
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-cache"));
+    response
+}
+
+/// A refusal whose reason phrase tells what is wrong, as Hadoop's clients of the transfer pages want it. Line ends cannot be in it.
+fn refuse(status: StatusCode, text: &str) -> Response {
+    let mut response = (status, [(header::CONTENT_TYPE, "text/plain;charset=utf-8")], ()).into_response();
+    let shown: String = text.chars().map(|c| if c.is_control() || !c.is_ascii() { '?' } else { c }).collect();
+    if let Ok(phrase) = hyper::ext::ReasonPhrase::try_from(shown.into_bytes()) {
+        response.extensions_mut().insert(phrase);
+    }
     response
 }
 

@@ -32,7 +32,8 @@ impl Node for Loaded {
 }
 
 async fn start() -> (Server, Arc<Web>) {
-    let web = Arc::new(Web::new(Arc::default(), Box::new(OneKey), Some("SAMEORIGIN".to_owned())));
+    let settings = WebSettings { frame_options: Some("SAMEORIGIN".to_owned()), ..WebSettings::default() };
+    let web = Arc::new(Web::new(Arc::default(), Box::new(OneKey), settings));
     let listener = bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
     (Server::start(listener, web.clone()).unwrap(), web)
 }

@@ -381,6 +381,8 @@ pub(super) fn other(shared: &Shared, handler: Handler, caller: &Caller, answer: 
             Namenode::ErrorReport => ("errorReport", false),
             Namenode::IsUpgradeFinalized => ("isUpgradeFinalized", false),
             Namenode::IsRollingUpgrade => ("isRollingUpgrade", false),
+            Namenode::EditLogManifest => ("getEditLogManifest", false),
+            Namenode::MostRecentFileTxId => ("getMostRecentNameNodeFileTxId", false),
             Namenode::Version => return,
         },
         _ => return,

@@ -204,7 +204,7 @@ async fn in_time(shared: Arc<Shared>, call: Call<Method>) -> Answer {
             return request.audited(answer);
         }
         Handler::Datanode(method) => datanode::serve(shared, method, caller, body).await,
-        Handler::Namenode(method) => namenode::serve(shared, method, caller).await,
+        Handler::Namenode(method) => namenode::serve(shared, method, caller, body).await,
         Handler::Refresh(method) => refresh::serve(shared, method, caller, body).await,
         _ => Err(unsupported(method.name)),
     };

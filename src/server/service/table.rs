@@ -46,6 +46,7 @@ protocol!(
         GetBlockKeys "getBlockKeys", GetTransactionId "getTransactionId", GetMostRecentCheckpointTxId "getMostRecentCheckpointTxId",
         RollEditLog "rollEditLog", Version "versionRequest", ErrorReport "errorReport",
         IsUpgradeFinalized "isUpgradeFinalized", IsRollingUpgrade "isRollingUpgrade",
+        EditLogManifest "getEditLogManifest", MostRecentFileTxId "getMostRecentNameNodeFileTxId",
     }
 );
 protocol!(
@@ -101,7 +102,8 @@ impl Handler {
     fn reads_request(self) -> bool {
         match self {
             Handler::Client(operation) => operation.row().implemented,
-            Handler::Namenode(_) | Handler::Ha(_) | Handler::Reconfiguration(_) | Handler::Missing => false,
+            Handler::Namenode(method) => matches!(method, Namenode::EditLogManifest | Namenode::MostRecentFileTxId),
+            Handler::Ha(_) | Handler::Reconfiguration(_) | Handler::Missing => false,
             Handler::Datanode(_) | Handler::Lifeline | Handler::Refresh(_) | Handler::Meta(_) => true,
         }
     }
@@ -241,15 +243,7 @@ mod tests {
             .collect();
         assert_eq!(
             missing,
-            [
-                "getBlocks",
-                "getMostRecentNameNodeFileTxId",
-                "registerSubordinateNamenode",
-                "startCheckpoint",
-                "endCheckpoint",
-                "getEditLogManifest",
-                "getNextSPSPath"
-            ]
+            ["getBlocks", "registerSubordinateNamenode", "startCheckpoint", "endCheckpoint", "getNextSPSPath"]
         );
     }
 }

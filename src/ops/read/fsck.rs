@@ -1,0 +1,168 @@
+//! What a check of the file system asks: pages of directories by the caller's rights, and the blocks of files with all that is known of their
+//! replicas (Hadoop's `NamenodeFsck`).
+
+use super::corrupt_files::path_of;
+use crate::View;
+use blocks::redundancy::CorruptReason;
+use blocks::{AdminState, Count, RackSpread};
+use record::BlockHandle;
+use std::sync::Arc;
+use vocab::{Action, Block, BlockId, Refusal, StorageKind};
+
+/// A replica, or a place where one is expected.
+#[derive(Clone, Debug)]
+pub struct Replica {
+    /// Rack of its DataNode.
+    pub rack: Arc<str>,
+    /// Transfer address of the DataNode.
+    pub address: String,
+    /// Name of its host.
+    pub host: Arc<str>,
+    /// Id of the storage.
+    pub storage: Arc<str>,
+    /// Medium of the storage.
+    pub kind: StorageKind,
+    /// Upgrade domain of the DataNode.
+    pub domain: Option<Arc<str>>,
+    /// State of the DataNode.
+    pub admin: AdminState,
+    /// Why it is corrupt, if it is.
+    pub corrupt: Option<CorruptReason>,
+    /// It is more than needed.
+    pub excess: bool,
+    /// Nothing was heard from the DataNode for a while.
+    pub stale_node: bool,
+    /// What is known of its storage may be out of date.
+    pub stale_contents: bool,
+    /// Number within a striped group.
+    pub index: u8,
+}
+
+/// A block.
+#[derive(Clone, Debug)]
+pub struct BlockCheck {
+    /// Id, length and stamp.
+    pub block: Block,
+    /// All its replicas are corrupt.
+    pub corrupt: bool,
+    /// Replicas by standing.
+    pub count: Count,
+    /// Replicas or internal blocks that there should be.
+    pub wanted: u32,
+    /// Fewest replicas that it can be read from.
+    pub minimum: u32,
+    /// It is a striped group.
+    pub striped: bool,
+    /// Racks of the places a reader is sent to.
+    pub spread: RackSpread,
+    /// Media of those places.
+    pub kinds: Vec<StorageKind>,
+    /// Its replicas; left empty if they are not wanted.
+    pub replicas: Vec<Replica>,
+}
+
+/// A file.
+#[derive(Clone, Debug)]
+pub struct FileCheck {
+    /// It is being written.
+    pub open: bool,
+    /// Blocks of its length, an open last one among them.
+    pub located: usize,
+    /// The same without that.
+    pub blocks: Vec<BlockCheck>,
+    /// The last block while it is not complete.
+    pub last: Option<BlockCheck>,
+}
+
+/// The blocks of a file; `None` if it is gone.
+///
+/// # Errors
+/// READ access along the path.
+pub fn check_file(view: &View<'_>, path: &[u8], length: u64, details: bool) -> Result<Option<FileCheck>, Refusal> {
+    let resolved = view.resolve_before_access(path)?;
+    let file = match view.file_of(&resolved) {
+        Err(Refusal::FileNotFound(_)) => return Ok(None),
+        other => other?,
+    };
+    view.check_inode(&resolved, Action::READ)?;
+    let found = view.located_blocks(file, 0, length, &view.reader());
+    let last = found.last.as_ref().filter(|_| !found.last_complete).map(|last| &last.located);
+    let handle = |block: &Block| view.state.store.find_block(block.id);
+    let mut blocks = Vec::with_capacity(found.blocks.len());
+    for located in found.blocks.iter().map(|block| &block.located) {
+        if last.is_some_and(|last| last.block.id == located.block.id) {
+            continue;
+        }
+        blocks.extend(handle(&located.block).map(|b| check_block(view, b, Some(located), details)));
+    }
+    let last = last.and_then(|last| handle(&last.block).map(|b| check_block(view, b, Some(last), details)));
+    Ok(Some(FileCheck { open: found.under_construction, located: found.blocks.len(), blocks, last }))
+}
+
+fn check_block(view: &View<'_>, b: BlockHandle, located: Option<&blocks::Located>, details: bool) -> BlockCheck {
+    let (state, now) = (view.state, view.now.monotonic);
+    let inspection = state.blocks.inspect(&state.store, b, now);
+    let nodes = located.map_or(&[][..], |located| &located.locations);
+    let racks = nodes.iter().filter_map(|target| state.blocks.node(target.node)).map(|node| &*node.location);
+    let replica = |place: &blocks::Place<'_>| Replica {
+        rack: place.node.location.clone(),
+        address: place.node.id.transfer_address(),
+        host: place.node.id.host.clone(),
+        storage: place.volume.id.clone(),
+        kind: place.volume.kind,
+        domain: place.node.upgrade_domain.clone(),
+        admin: place.node.admin,
+        corrupt: place.corrupt,
+        excess: place.excess,
+        stale_node: place.stale_node,
+        stale_contents: place.volume.contents_stale,
+        index: place.index,
+    };
+    BlockCheck {
+        block: state.store.block(b).block,
+        corrupt: located.is_some_and(|located| located.corrupt),
+        count: inspection.count,
+        wanted: inspection.wanted,
+        minimum: inspection.minimum,
+        striped: inspection.striped,
+        spread: state.blocks.rack_spread(racks, inspection.wanted as usize, inspection.striped),
+        kinds: nodes.iter().map(|target| target.kind).collect(),
+        replicas: if details { inspection.places.iter().map(replica).collect() } else { Vec::new() },
+    }
+}
+
+/// A block by its id, with the path of its file; `None` if there is none.
+pub fn check_block_of_id(view: &View<'_>, id: BlockId) -> Option<(BlockCheck, Vec<u8>)> {
+    let path = path_of(view, id)?;
+    Some((check_block(view, view.state.store.find_block(id)?, None, true), path))
+}
+
+/// Blocks without a good replica below a path, with the paths of their files: up to `limit` of them after the first `skip` missing blocks,
+/// and how many missing blocks were looked at in all. `None` if no block is missing.
+///
+/// # Errors
+/// `Io` while the queues are not filled yet.
+pub fn corrupt_blocks(
+    view: &View<'_>,
+    below: &[u8],
+    skip: u64,
+    limit: usize,
+) -> Result<(Vec<(BlockId, Vec<u8>)>, u64), Refusal> {
+    if !view.state.blocks.populating_queues() {
+        let text = "Cannot run listCorruptFileBlocks because replication queues have not been initialized.";
+        return Err(Refusal::io(text));
+    }
+    let (mut found, mut seen) = (Vec::new(), 0);
+    for (_, block) in view.state.blocks.missing_blocks(0) {
+        seen += 1;
+        if seen <= skip {
+            continue;
+        }
+        let path = path_of(view, block).filter(|path| path.starts_with(below));
+        found.extend(path.map(|path| (block, path)));
+        if found.len() >= limit {
+            break;
+        }
+    }
+    Ok((found, seen))
+}

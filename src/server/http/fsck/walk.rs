@@ -1,0 +1,196 @@
+//! The walk over the tree, in the order of Hadoop's: an entry at a time, depth first, by the caller's rights.
+
+use super::{Check, End};
+use crate::service::refusal_text;
+use ops::read::file_info::get_file_info;
+use ops::read::fsck::{FileCheck, check_file, corrupt_blocks};
+use ops::read::listing::{ListingVisitor, get_listing};
+use ops::status::{FileStatus, LocatedBlocks};
+use record::KindTag;
+use std::collections::VecDeque;
+use vocab::{Refusal, storage_policy};
+
+/// Files looked at under one hold of the lock.
+const FILES_AT_A_TIME: usize = 32;
+/// Blocks without a good replica in one answer (`FSNamesystem`).
+const CORRUPT_MAX: usize = 100;
+/// A line end is sent after so many entries, to show that the check goes on.
+const PROGRESS_EVERY: u64 = 1_000;
+
+/// What a listing says of an entry.
+pub(super) struct Entry {
+    pub path: String,
+    pub kind: KindTag,
+    pub length: u64,
+    pub replication: u16,
+    pub policy: u8,
+    pub coding: Option<String>,
+}
+
+impl Entry {
+    fn of(status: &FileStatus<'_>, path: String) -> Entry {
+        Entry {
+            path,
+            kind: status.kind,
+            length: status.length,
+            replication: status.replication,
+            policy: if status.storage_policy == 0 { storage_policy::HOT } else { status.storage_policy },
+            coding: status.erasure_coding.as_ref().map(|policy| policy.name.to_string()),
+        }
+    }
+}
+
+/// Entries of a page.
+struct Page<'a> {
+    parent: &'a str,
+    entries: VecDeque<Entry>,
+    last: Vec<u8>,
+}
+
+impl ListingVisitor for Page<'_> {
+    fn entry(&mut self, status: &FileStatus<'_>, _: Option<&LocatedBlocks>) {
+        self.last = status.name.to_vec();
+        let name = String::from_utf8_lossy(&status.name);
+        let path = match (self.parent, &*name) {
+            (parent, "") => parent.to_owned(),
+            (parent, name) if parent.ends_with('/') => format!("{parent}{name}"),
+            (parent, name) => format!("{parent}/{name}"),
+        };
+        self.entries.push_back(Entry::of(status, path));
+    }
+}
+
+/// A directory that is being walked.
+struct Frame {
+    path: String,
+    entries: VecDeque<Entry>,
+    /// Where the next page begins; `None` after the last one.
+    next: Option<Vec<u8>>,
+}
+
+fn failed(refusal: Refusal) -> End {
+    End::Failed(refusal_text(refusal))
+}
+
+impl Check {
+    /// Checks the path asked for; false if there is nothing.
+    ///
+    /// # Errors
+    /// The first refusal of a page or a file.
+    pub(super) async fn check(&mut self) -> Result<bool, End> {
+        if self.asked.move_away {
+            return Err(End::Failed("fsck -move is not supported by this NameNode".to_owned()));
+        }
+        let path = self.asked.path.clone();
+        let root = self.shared.engine.view("fsck", &self.caller, |view| {
+            Ok(get_file_info(view, path.as_bytes())?.map(|status| Entry::of(&status, path.clone())))
+        });
+        let Some(root) = root.map_err(failed)? else { return Ok(false) };
+        if self.asked.corrupt_only {
+            self.list_corrupt()?;
+            return Ok(true);
+        }
+        let mut frames = vec![Frame { path: String::new(), entries: VecDeque::from([root]), next: None }];
+        while let Some(frame) = frames.last_mut() {
+            let Some(kind) = frame.entries.front().map(|entry| entry.kind) else {
+                match frame.next.take() {
+                    Some(next) => self.read_page(frame, &next)?,
+                    None => drop(frames.pop()),
+                }
+                continue;
+            };
+            if kind == KindTag::File {
+                let many = frame.entries.iter().take(FILES_AT_A_TIME).take_while(|e| e.kind == KindTag::File).count();
+                let files: Vec<Entry> = frame.entries.drain(..many).collect();
+                self.check_files(&files).await?;
+            } else if let Some(entry) = frame.entries.pop_front() {
+                frames.extend(self.enter(entry));
+            }
+            if !self.out.send_if_full().await {
+                return Err(End::Left);
+            }
+            tokio::task::yield_now().await;
+        }
+        Ok(true)
+    }
+
+    /// A line end now and then.
+    fn progress(&mut self) {
+        let seen = self.directories + self.symlinks + self.replicated.files + self.striped.files;
+        if seen.is_multiple_of(PROGRESS_EVERY) {
+            self.out.line("");
+        }
+    }
+
+    /// A directory, which is walked next, or a symbolic link.
+    fn enter(&mut self, entry: Entry) -> Option<Frame> {
+        self.progress();
+        if entry.kind == KindTag::Symlink {
+            if self.asked.files {
+                self.out.line(&format!("{} <symlink>", entry.path));
+            }
+            self.symlinks += 1;
+            return None;
+        }
+        if self.asked.files {
+            self.out.line(&format!("{} <dir>", entry.path));
+        }
+        self.directories += 1;
+        Some(Frame { path: entry.path, entries: VecDeque::new(), next: Some(Vec::new()) })
+    }
+
+    fn read_page(&self, frame: &mut Frame, start_after: &[u8]) -> Result<(), End> {
+        let mut page = Page { parent: &frame.path, entries: VecDeque::new(), last: Vec::new() };
+        let found = self
+            .shared
+            .engine
+            .view("fsck", &self.caller, |view| get_listing(view, frame.path.as_bytes(), start_after, false, &mut page));
+        let Some(found) = found.map_err(failed)? else { return Ok(()) };
+        let Page { entries, last, .. } = page;
+        frame.entries = entries;
+        frame.next = (found.remaining > 0).then_some(last);
+        Ok(())
+    }
+
+    /// Files under one hold, then their lines. As in Hadoop nothing that comes after a refused file is looked at.
+    async fn check_files(&mut self, files: &[Entry]) -> Result<(), End> {
+        let details = self.asked.replicas();
+        let checks: Vec<Result<Option<FileCheck>, Refusal>> = self.shared.engine.view("fsck", &self.caller, |view| {
+            let check = |file: &Entry| check_file(view, file.path.as_bytes(), file.length, details);
+            files.iter().map(check).collect()
+        });
+        for (file, check) in files.iter().zip(checks) {
+            self.progress();
+            let Some(check) = check.map_err(failed)? else { continue };
+            self.report_file(file, &check);
+            if self.delete_if_corrupt(file, &check) {
+                self.delete(file).await;
+            }
+        }
+        Ok(())
+    }
+
+    /// Blocks without a good replica, from the cookie of an earlier answer on.
+    fn list_corrupt(&mut self) -> Result<(), End> {
+        let path = self.asked.path.clone();
+        let after: u64 = self.asked.after.as_deref().and_then(|cookie| cookie.parse().ok()).unwrap_or(0);
+        let found = self
+            .shared
+            .engine
+            .view("fsck", &self.caller, |view| corrupt_blocks(view, path.as_bytes(), after, CORRUPT_MAX));
+        let (blocks, seen) = found.map_err(failed)?;
+        let cookie = seen.max(after);
+        let count = match blocks.len() {
+            0 if cookie == 0 => "no".to_owned(),
+            0 => "no more".to_owned(),
+            n => n.to_string(),
+        };
+        self.out.line(&format!("Cookie:\t{cookie}"));
+        for (block, path) in blocks {
+            self.out.line(&format!("blk_{}\t{}", block.0, String::from_utf8_lossy(&path)));
+        }
+        self.out.line(&format!("\n\nThe filesystem under path '{path}' has {count} CORRUPT files"));
+        self.out.line("");
+        Ok(())
+    }
+}
