@@ -11,7 +11,8 @@ impl Tree {
         let mut wrong = Vec::new();
         let mut reached = 0u64;
         let mut open_files = 0usize;
-        let mut stack = vec![self.root];
+        let mut stack = self.past_tops();
+        stack.push(self.root);
         while let Some(inode) = stack.pop() {
             reached += 1;
             self.check_inode(store, inode, &mut wrong);
@@ -33,7 +34,9 @@ impl Tree {
             self.check_quotas(store, &mut wrong);
         }
         let leased: usize = self.leases.iter().map(|l| l.files.len()).sum();
-        if leased != self.constructions.len() {
+        let past = |file: &InodeHandle| store.features(*file).contains(Features::CONSTRUCTION);
+        let past = self.past_inodes(store).iter().filter(|file| past(file)).count();
+        if leased + past != self.constructions.len() {
             wrong.push(format!("{leased} files are leased, {} are open", self.constructions.len()));
         }
         wrong
@@ -77,7 +80,7 @@ impl Tree {
         if store.find_inode(id) != Some(inode) {
             wrong.push(format!("inode {id} is not in the index"));
         }
-        if let Some(construction) = self.construction(inode)
+        if let Some(construction) = self.construction(inode).filter(|_| self.is_present(store, inode))
             && !self.leases.get(construction.client).is_some_and(|l| l.files.contains(&id))
         {
             wrong.push(format!("open file {id} has no lease of {}", construction.client));

@@ -74,10 +74,17 @@ impl Tree {
             self.put_construction(inode, holder, &machine);
         }
     }
+    /// Takes the lease of an open file away that goes into the past, where it stays as it is.
+    pub(crate) fn drop_lease(&mut self, store: &Store, inode: InodeHandle) {
+        if let Some(was) = self.constructions.get(key(inode)).map(decode) {
+            self.leases.remove(was.client, store.inode_id(inode));
+        }
+    }
     /// Makes the leases from the open files: what a start does.
     pub fn derive_leases(&mut self, store: &Store) {
         for (key, value) in self.constructions.iter() {
-            if let Some(file) = inode_of(key) {
+            // a file that only snapshots hold stays as it was, and nobody writes it
+            if let Some(file) = inode_of(key).filter(|file| self.is_present(store, *file)) {
                 self.leases.add(decode(value).client, store.inode_id(file));
             }
         }

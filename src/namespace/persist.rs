@@ -31,14 +31,14 @@ impl Tree {
     pub fn write_rest(&self, rest: &mut RestWriter) {
         // leases are derived from the open files; a new field has to be decided on here
         let Tree { root, lists, acls, xattrs, quotas, constructions, symlinks, leases: _, detached, .. } = self;
-        let Tree { inode_count, snapshottable, erasure_coding, .. } = self;
+        let Tree { inode_count, snapshots, erasure_coding, .. } = self;
         rest.u32(root.raw());
         lists.write_rest(rest);
         [acls, xattrs, quotas, constructions, symlinks].into_iter().for_each(|table| table.write_rest(rest));
         rest.length(detached.len());
         detached.iter().for_each(|job| job.write_rest(rest));
         rest.u64(*inode_count);
-        rest.u64(*snapshottable);
+        snapshots.write_rest(rest);
         erasure_coding.write_rest(rest);
     }
 
@@ -60,7 +60,7 @@ impl Tree {
             detached: (0..rest.length(17)?).map(|_| Detached::restore(rest)).collect::<Result<_, _>>()?,
             inode_count: rest.u64()?,
             moves: 0,
-            snapshottable: rest.u64()?,
+            snapshots: crate::snapshot::Snapshots::restore(rest)?,
             erasure_coding: Policies::restore(rest)?,
         };
         tree.derive_leases(store);

@@ -109,10 +109,11 @@ impl Tree {
     }
 
     /// The shape of a file below a directory whose storage policy is known.
-    pub fn file_shape_below(&self, store: &Store, file: InodeHandle, inherited: u8) -> Option<FileShape> {
-        let file = store.file(file)?;
+    pub fn file_shape_below(&self, store: &Store, handle: InodeHandle, inherited: u8) -> Option<FileShape> {
+        let file = store.file(handle)?;
+        let has_past = file.features.contains(Features::SNAPSHOT_DIFFS);
         Some(FileShape {
-            replication: file.replication,
+            replication: if has_past { self.block_replication(store, handle) } else { file.replication },
             block_size: file.block_size,
             open: file.features.contains(Features::CONSTRUCTION),
             storage_policy: if file.storage_policy == UNSPECIFIED { inherited } else { file.storage_policy },
@@ -139,6 +140,11 @@ impl Tree {
             let Some(block) = store.block_at(file, at).map(|b| store.block_core(b)) else { break };
             add(&mut usage, &if at + 1 == count { shape.last(&block) } else { shape.full(&block) });
         }
+        if !self.snapshots.is_empty() {
+            for b in self.past_blocks(store, file) {
+                add(&mut usage, &shape.full(&store.block_core(b)));
+            }
+        }
         usage
     }
 
@@ -149,6 +155,7 @@ impl Tree {
         while let Some(inode) = open.pop() {
             add(&mut usage, &self.inode_usage(store, inode));
             if store.kind(inode) == KindTag::Directory {
+                add(&mut usage, &self.past_usage(store, inode));
                 open.extend(self.children(store, inode));
             }
         }

@@ -44,6 +44,10 @@ impl Detached {
 pub trait BlockSink {
     /// Takes all blocks of the file out of the store.
     fn release(&mut self, store: &mut Store, file: InodeHandle);
+    /// Takes a block that is in no file's list any more out of the store.
+    fn drop_block(&mut self, store: &mut Store, b: record::BlockHandle);
+    /// Sets the wanted replicas of a block.
+    fn set_replication(&mut self, store: &mut Store, b: record::BlockHandle, replication: u16);
 }
 
 impl Tree {
@@ -94,6 +98,9 @@ impl Tree {
         job: &mut Detached,
         inode: InodeHandle,
     ) -> u64 {
+        if !self.snapshots.is_empty() && (self.has_past(store, inode)) {
+            return self.free_with_past(store, sink, job, inode);
+        }
         let (list, count) = store.children(inode);
         if let Some((child, list)) = self.lists.pop(list) {
             store.set_children(inode, list, count - 1);
@@ -104,6 +111,34 @@ impl Tree {
         1
     }
 
+    /// Whether an inode has diffs, or was renamed out of a snapshot.
+    fn has_past(&self, store: &Store, inode: InodeHandle) -> bool {
+        store.features(inode).contains(Features::SNAPSHOT_DIFFS) || self.snapshots.references(inode).is_some()
+    }
+
+    /// Frees an inode that has a past, with all below it in one step.
+    fn free_with_past(
+        &mut self,
+        store: &mut Store,
+        sink: &mut dyn BlockSink,
+        job: &Detached,
+        inode: InodeHandle,
+    ) -> u64 {
+        let usage = self.subtree_usage(store, inode);
+        self.give_back(store, job, &usage);
+        self.destroy_detached(store, sink, inode)
+    }
+
+    /// Takes something freed off the quotas that were above.
+    fn give_back(&mut self, store: &Store, job: &Detached, usage: &vocab::quota::Usage) {
+        let usage = quota::negated(usage);
+        for id in &job.charged {
+            if let Some(directory) = store.find_inode(*id) {
+                self.edit_quota(directory, |record| quota::add(&mut record.usage, &usage));
+            }
+        }
+    }
+
     fn free_inode(&mut self, store: &mut Store, sink: &mut dyn BlockSink, job: &Detached, inode: InodeHandle) {
         let mut usage = vocab::quota::Usage { namespace: 1, ..Default::default() };
         if let Some(mut shape) = self.file_shape(store, inode) {
@@ -112,12 +147,7 @@ impl Tree {
             }
             quota::add(&mut usage, &self.blocks_usage(store, inode, &shape, 0));
         }
-        let usage = quota::negated(&usage);
-        for id in &job.charged {
-            if let Some(directory) = store.find_inode(*id) {
-                self.edit_quota(directory, |record| quota::add(&mut record.usage, &usage));
-            }
-        }
+        self.give_back(store, job, &usage);
         self.close(store, inode);
         if store.kind(inode) == KindTag::File {
             sink.release(store, inode);

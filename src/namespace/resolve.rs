@@ -1,16 +1,17 @@
 //! From a path to inodes: plain paths, `/.reserved/.inodes/<id>/...` and `/.reserved/raw/...`.
 
 use crate::Tree;
-use record::{InodeHandle, KindTag, Store};
+use record::{Features, InodeHandle, KindTag, Store};
 use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::sync::Arc;
 use vocab::path::components;
-use vocab::{InodeId, Refusal};
+use vocab::{InodeId, Refusal, SnapshotId};
 
 const RESERVED: &[u8] = b".reserved";
 const INODES: &[u8] = b".inodes";
 const RAW: &[u8] = b"raw";
+const SNAPSHOT: &[u8] = b".snapshot";
 
 /// A path with the inodes along it, as far as they exist. Holds no borrow of the state.
 #[derive(Clone, Debug)]
@@ -20,6 +21,17 @@ pub struct Resolved<'p> {
     inodes: SmallVec<[InodeHandle; 16]>,
     /// Whether the path was below `/.reserved/raw`.
     pub raw: bool,
+    /// Set for a path through a snapshot.
+    past: Option<Past>,
+}
+
+/// Where a path goes into the past.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Past {
+    /// Depth of the component `.snapshot`.
+    depth: usize,
+    /// The snapshot; `None` if there is no such one, or the path ends before its name.
+    snapshot: Option<SnapshotId>,
 }
 
 /// Text of path bytes for messages.
@@ -65,6 +77,23 @@ impl<'p> Resolved<'p> {
     pub fn deepest(&self) -> InodeHandle {
         self.inodes[self.inodes.len() - 1]
     }
+    /// The snapshot that the inode at depth `i` is looked at in; [`SnapshotId::CURRENT`] for the present.
+    pub fn snapshot_at(&self, i: usize) -> SnapshotId {
+        let past = self.past.filter(|past| i > past.depth);
+        past.and_then(|past| past.snapshot).unwrap_or(SnapshotId::CURRENT)
+    }
+    /// The snapshot that the whole path is looked at in; [`SnapshotId::CURRENT`] for the present.
+    pub fn snapshot(&self) -> SnapshotId {
+        self.snapshot_at(self.depth())
+    }
+    /// Whether the path goes into the past: nothing there can be changed.
+    pub fn is_past(&self) -> bool {
+        self.past.is_some()
+    }
+    /// The directory whose snapshots the path names, if it ends with `.snapshot`.
+    pub fn snapshots_of(&self) -> Option<InodeHandle> {
+        self.past.filter(|past| past.depth == self.depth()).and_then(|past| self.inode(past.depth - 1))
+    }
     /// The path in plain form: one slash before each component, `/` for the root. Raw paths lose their prefix.
     pub fn path(&self) -> Vec<u8> {
         self.path_to(self.depth())
@@ -102,7 +131,13 @@ impl<'p> Resolved<'p> {
     }
     /// The same without a borrow of the path.
     pub fn into_owned(self) -> Resolved<'static> {
-        Resolved { text: Cow::Owned(self.text.into_owned()), parts: self.parts, inodes: self.inodes, raw: self.raw }
+        Resolved {
+            text: Cow::Owned(self.text.into_owned()),
+            parts: self.parts,
+            inodes: self.inodes,
+            raw: self.raw,
+            past: self.past,
+        }
     }
 }
 
@@ -158,23 +193,58 @@ impl Tree {
     }
 
     fn walk<'p>(&self, store: &Store, path: Cow<'p, [u8]>, raw: bool) -> Resolved<'p> {
-        let mut resolved = Resolved { parts: parts_of(&path), text: path, inodes: SmallVec::new(), raw };
+        let mut resolved = Resolved { parts: parts_of(&path), text: path, inodes: SmallVec::new(), raw, past: None };
         let mut current = self.root();
         resolved.inodes.push(current);
         for (start, end) in &resolved.parts {
             match self.child(store, current, &resolved.text[*start as usize..*end as usize]) {
                 Some(child) => current = child,
-                None => break,
+                None => {
+                    self.walk_past(store, &mut resolved, current);
+                    break;
+                }
             }
             resolved.inodes.push(current);
         }
         resolved
     }
 
+    /// Goes on where the present has no such child: by `.snapshot` into the past.
+    fn walk_past(&self, store: &Store, resolved: &mut Resolved<'_>, directory: InodeHandle) {
+        let depth = resolved.inodes.len();
+        let allows = directory == self.root() || store.features(directory).contains(Features::SNAPSHOTTABLE);
+        if !allows || resolved.component(depth - 1) != SNAPSHOT {
+            return;
+        }
+        resolved.past = Some(Past { depth, snapshot: None });
+        if depth == resolved.depth() {
+            return;
+        }
+        let root = self.snapshot_root(store, directory);
+        let Some(snapshot) = root.and_then(|r| r.snapshot(resolved.component(depth))) else { return };
+        resolved.past = Some(Past { depth, snapshot: Some(snapshot.id) });
+        let mut current = directory;
+        resolved.inodes.extend([current, current]);
+        for i in depth + 1..resolved.depth() {
+            let child = match store.kind(current) {
+                KindTag::Directory => self.child_at(store, current, resolved.component(i), snapshot.id),
+                _ => None,
+            };
+            let Some(child) = child else { break };
+            current = child.inode;
+            resolved.inodes.push(current);
+        }
+    }
+
     /// A path of which nothing but the root is known: for messages about inodes that are gone.
     pub fn unresolved_path<'p>(&self, path: &'p [u8]) -> Resolved<'p> {
-        let mut resolved =
-            Resolved { text: Cow::Borrowed(path), parts: parts_of(path), inodes: SmallVec::new(), raw: false };
+        let mut resolved = Resolved {
+            text: Cow::Borrowed(path),
+            parts: parts_of(path),
+            inodes: SmallVec::new(),
+            raw: false,
+            past: None,
+        };
         resolved.inodes.push(self.root());
         if resolved.parts.is_empty() {
             resolved.inodes.clear();
@@ -195,14 +265,7 @@ impl Tree {
 
     /// Whether the inode is reachable from the root.
     pub fn is_attached(&self, store: &Store, inode: InodeHandle) -> bool {
-        if self.detached.is_empty() {
-            return true;
-        }
-        let mut top = inode;
-        while let Some(parent) = store.parent(top) {
-            top = parent;
-        }
-        top == self.root()
+        self.detached.is_empty() && self.snapshots.is_empty() || self.is_present(store, inode)
     }
 
     /// The full path of an inode.
@@ -248,7 +311,7 @@ impl Tree {
         if parts.is_empty() {
             text.push(b'/');
         }
-        Resolved { text: Cow::Owned(text), parts, inodes, raw: false }
+        Resolved { text: Cow::Owned(text), parts, inodes, raw: false, past: None }
     }
 
     /// The refusal for a symlink at depth `i` of a path: the client goes on from its target.

@@ -164,6 +164,9 @@ fn class_and_text(refusal: &Refusal) -> (&'static str, String) {
         }
         Refusal::ListingStartNotFound(text) => (class::LISTING_START_NOT_FOUND, text.to_string()),
         Refusal::Snapshot(text) => (class::SNAPSHOT, text.to_string()),
+        Refusal::SnapshotIsReadOnly => {
+            (class::SNAPSHOT_ACCESS, "Modification on a read-only snapshot is disallowed".to_owned())
+        }
         Refusal::Acl(text) => (class::ACL, text.to_string()),
         Refusal::XattrNotFound(text) => (class::XATTR_NOT_FOUND, text.to_string()),
         Refusal::NoTarget(text) => (class::IO, text.to_string()),
@@ -277,6 +280,7 @@ pub mod class {
     pub const RECOVERY_IN_PROGRESS: &str = "org.apache.hadoop.hdfs.protocol.RecoveryInProgressException";
     pub const ROLLING_UPGRADE: &str = "org.apache.hadoop.hdfs.protocol.RollingUpgradeException";
     pub const SNAPSHOT: &str = "org.apache.hadoop.hdfs.protocol.SnapshotException";
+    pub const SNAPSHOT_ACCESS: &str = "org.apache.hadoop.hdfs.protocol.SnapshotAccessControlException";
     pub const SPACE_QUOTA: &str = "org.apache.hadoop.hdfs.protocol.DSQuotaExceededException";
     pub const XATTR_NOT_FOUND: &str = "org.apache.hadoop.hdfs.protocol.XAttrNotFoundException";
     pub const UNREGISTERED_NODE: &str = "org.apache.hadoop.hdfs.protocol.UnregisteredNodeException";

@@ -38,7 +38,7 @@ impl<'a> View<'a> {
     ///
     /// # Errors
     /// `InvalidPath`, `FileNotFound` (by id), `PermissionDenied`, `AccessControl`, `ParentNotDirectory` (walks that create), `UnresolvedPath`,
-    /// `Unsupported` for writes below a snapshottable directory.
+    /// `SnapshotIsReadOnly` for changes of the past.
     pub fn resolve<'p>(&self, path: &'p [u8], walk: Walk) -> Result<Resolved<'p>, Refusal> {
         self.resolve_for(path, walk, self.settings.permissions)
     }
@@ -73,10 +73,8 @@ impl<'a> View<'a> {
             self.require_superuser()?;
         }
         self.traverse(&resolved, walk, permissions)?;
-        if !walk.reads() && self.state.tree.below_snapshottable(&self.state.store, &resolved) {
-            return Err(Refusal::Unsupported(
-                format!("Changes below a snapshottable directory are not supported: {}", resolved.path_text()).into(),
-            ));
+        if !walk.reads() && resolved.is_past() {
+            return Err(Refusal::SnapshotIsReadOnly);
         }
         Ok(resolved)
     }

@@ -3,6 +3,7 @@
 //! the retry cache, access times of directories (no image has them), use by storage kind (it follows a policy change only at the next load).
 
 use crate::State;
+use namespace::snapshot::{AttributeCopy, Link};
 use record::{InodeHandle, InodeKind, KindTag};
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -42,7 +43,8 @@ impl State {
     /// The digest. Walks everything.
     pub fn digest(&self) -> Digest {
         let mut sum = 0u128;
-        let mut open = vec![self.tree.root()];
+        let mut open = self.tree.past_tops();
+        open.push(self.tree.root());
         while let Some(inode) = open.pop() {
             sum = sum.wrapping_add(self.inode_digest(inode));
             if self.store.kind(inode) == KindTag::Directory {
@@ -51,7 +53,7 @@ impl State {
         }
         let s = &self.sequences;
         let mut pair = Pair::new("state");
-        pair.add(&sum).add(&self.tree.inode_count());
+        pair.add(&sum).add(&self.tree.inode_count()).add(&self.past_digest());
         pair.add(&s.inode)
             .add(&s.block)
             .add(&s.block_group)
@@ -63,6 +65,77 @@ impl State {
         pair.add(&t.current_key).add(&t.sequence).add(&t.keys).add(&t.tokens);
         pair.add(&self.preserved).add(self.tree.erasure_coding.all());
         Digest(pair.finish())
+    }
+
+    /// Snapshots, diffs and references.
+    fn past_digest(&self) -> u128 {
+        let past = &self.tree.snapshots;
+        let mut sum = 0u128;
+        let mut pair = Pair::new("snapshots");
+        pair.add(&past.counter);
+        for (id, root) in past.roots() {
+            pair.add(&id).add(&root.quota);
+            for snapshot in &root.snapshots {
+                pair.add(&snapshot.id).add(&snapshot.name);
+                self.copy_digest(&mut pair, Some(&snapshot.root));
+            }
+        }
+        for inode in past.with_diffs() {
+            let mut one = Pair::new("diffs");
+            one.add(&self.store.inode_id(inode));
+            for diff in past.directory_diffs(inode) {
+                one.add(&diff.snapshot).add(&diff.children).add(&diff.is_root).add(&diff.created);
+                self.copy_digest(&mut one, diff.copy.as_deref());
+                for gone in &diff.deleted {
+                    one.add(&self.store.inode_id(gone.inode)).add(gone.name(&self.store));
+                    match gone.link {
+                        Link::Plain => one.add(&0u8),
+                        Link::Renamed => one.add(&1u8),
+                        Link::Named { last, .. } => one.add(&last),
+                    };
+                }
+            }
+            for diff in past.file_diffs(inode) {
+                one.add(&diff.snapshot).add(&diff.length);
+                self.copy_digest(&mut one, diff.copy.as_deref());
+                let blocks = diff.blocks.as_ref();
+                let blocks = blocks.map(|b| b.iter().map(|b| self.store.block_core(*b)).collect::<Vec<_>>());
+                one.add(&blocks);
+            }
+            one.add(&past.is_deleted(inode));
+            sum = sum.wrapping_add(one.finish());
+        }
+        for inode in past.referred() {
+            let mut one = Pair::new("references");
+            if let Some(references) = past.references(inode) {
+                one.add(&self.store.inode_id(inode)).add(&references.names).add(&references.target);
+            }
+            sum = sum.wrapping_add(one.finish());
+        }
+        pair.add(&sum);
+        pair.finish()
+    }
+
+    fn copy_digest(&self, pair: &mut Pair, copy: Option<&AttributeCopy>) {
+        let Some(copy) = copy else {
+            pair.add(&0u8);
+            return;
+        };
+        let inode = &copy.inode;
+        pair.add(&copy.name).add(self.store.user_name(inode.user)).add(self.store.group_name(inode.group));
+        pair.add(&inode.mode).add(&inode.mtime);
+        match inode.kind {
+            InodeKind::File { replication, block_size, storage_policy, erasure_coding_policy } => {
+                pair.add(&inode.atime).add(&replication).add(&block_size);
+                pair.add(&storage_policy).add(&erasure_coding_policy);
+            }
+            InodeKind::Directory { storage_policy, .. } => {
+                pair.add(&storage_policy);
+            }
+            InodeKind::Symlink | InodeKind::Reference { .. } => {}
+        }
+        let namespace = copy.quota.namespace.filter(|names| *names != i64::MAX as u64);
+        pair.add(&copy.acl).add(&copy.xattrs).add(&Quota { namespace, ..copy.quota });
     }
 
     fn inode_digest(&self, handle: InodeHandle) -> u128 {
@@ -102,7 +175,10 @@ impl State {
         if let Some(quota) = self.tree.quota(&self.store, handle) {
             // the largest number of names is no limit: images turn one into the other
             let namespace = quota.limits.namespace.filter(|names| *names != i64::MAX as u64);
-            pair.add(&Quota { namespace, ..quota.limits }).add(&quota.usage.namespace).add(&quota.usage.space);
+            pair.add(&Quota { namespace, ..quota.limits });
+            if self.tree.is_attached(&self.store, handle) {
+                pair.add(&quota.usage.namespace).add(&quota.usage.space);
+            }
         }
         if let Some(construction) = self.tree.construction(handle) {
             pair.add(construction.client).add(construction.machine);

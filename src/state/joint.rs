@@ -9,9 +9,9 @@ use vocab::{Block, BlockState, Refusal};
 /// Subtrees of up to this many inodes are freed in the same hold, so that their quota is free before the answer.
 pub(crate) const FREED_AT_ONCE: u64 = 2_048;
 
-struct Release<'a> {
-    blocks: &'a mut blocks::Blocks,
-    uncommitted: &'a mut hashbrown::HashMap<vocab::BlockId, Block>,
+pub(crate) struct Release<'a> {
+    pub(crate) blocks: &'a mut blocks::Blocks,
+    pub(crate) uncommitted: &'a mut hashbrown::HashMap<vocab::BlockId, Block>,
 }
 
 impl BlockSink for Release<'_> {
@@ -20,6 +20,19 @@ impl BlockSink for Release<'_> {
             self.uncommitted.remove(&store.block_core(b).id);
             self.blocks.block_removed(store, b);
             store.remove_block(b);
+        }
+    }
+    fn drop_block(&mut self, store: &mut Store, b: BlockHandle) {
+        store.detach_block(b);
+        self.uncommitted.remove(&store.block_core(b).id);
+        self.blocks.block_removed(store, b);
+        store.remove_block(b);
+    }
+    fn set_replication(&mut self, store: &mut Store, b: BlockHandle, replication: u16) {
+        let old = store.block(b).replication;
+        if old != replication {
+            store.edit_block(b, |i| i.replication = replication);
+            self.blocks.replication_changed(store, b, old);
         }
     }
 }
@@ -71,7 +84,11 @@ impl State {
 
     /// Takes the last block of a file out.
     pub(crate) fn drop_last_block(&mut self, file: InodeHandle) {
-        if let Some(b) = self.store.remove_last_block(file) {
+        if self.store.last_block(file).is_some_and(|b| self.tree.is_held_by_snapshot(file, b)) {
+            let mut rest = self.store.blocks_of(file);
+            rest.pop();
+            self.store.set_blocks(file, &rest);
+        } else if let Some(b) = self.store.remove_last_block(file) {
             self.uncommitted.remove(&self.store.block_core(b).id);
             self.blocks.block_removed(&mut self.store, b);
             self.store.remove_block(b);

@@ -45,9 +45,8 @@ impl State {
         tree.write_rest(rest);
         write_sequences(sequences, rest);
         write_tokens(tokens, rest);
-        let Preserved { next_cache_directive, snapshot_counter } = preserved;
+        let Preserved { next_cache_directive } = preserved;
         rest.u64(*next_cache_directive);
-        rest.u32(*snapshot_counter);
         rest.length(uncommitted.len());
         uncommitted.values().for_each(|block| write_block(block, rest));
         let open: Vec<i64> = blocks.open_block_ids().map(|id| id.0).collect();
@@ -66,7 +65,7 @@ impl State {
         let mut state = State { store, tree, ..fresh };
         state.sequences = read_sequences(rest)?;
         state.tokens = read_tokens(rest)?;
-        state.preserved = Preserved { next_cache_directive: rest.u64()?, snapshot_counter: rest.u32()? };
+        state.preserved = Preserved { next_cache_directive: rest.u64()? };
         let mut not_settled = Vec::new();
         for _ in 0..rest.length(24)? {
             let block = read_block(rest)?;

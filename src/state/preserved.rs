@@ -5,6 +5,4 @@
 pub struct Preserved {
     /// Next cache directive id; 0 stands for the first, 1.
     pub next_cache_directive: u64,
-    /// Snapshots ever taken.
-    pub snapshot_counter: u32,
 }

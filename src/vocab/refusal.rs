@@ -95,6 +95,8 @@ pub enum Refusal {
     NoErasureCodingPolicy(Arc<str>),
     /// Snapshot rules.
     Snapshot(Arc<str>),
+    /// A change of something in a snapshot (`SnapshotAccessControlException`).
+    SnapshotIsReadOnly,
     /// ACL rules.
     Acl(Arc<str>),
     /// An extended attribute that is not there (`XAttrNotFoundException`).

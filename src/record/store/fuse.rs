@@ -180,6 +180,14 @@ impl Store {
         blocks.iter().for_each(|b| self.detach(*b));
         blocks
     }
+    /// Lets a block with a record of its own belong to a file, which need not have it in its list.
+    pub fn set_block_file(&mut self, b: BlockHandle, h: InodeHandle) {
+        self.blocks.edit(b.0, |r| r.set(block_field::FILE, u64::from(h.raw())));
+    }
+    /// Lets a block with a record of its own belong to no file, which must not have it in its list; it is marked deleted.
+    pub fn detach_block(&mut self, b: BlockHandle) {
+        self.detach(b);
+    }
     fn detach(&mut self, b: BlockHandle) {
         self.blocks.edit(b.0, |r| {
             r.set(block_field::FILE, 0);

@@ -24,6 +24,10 @@ impl State {
         record: &Record<'_>,
         inode: InodeHandle,
     ) -> Applied {
+        let only_access_time = matches!(record, Record::Times { mtime, .. } if mtime.0 < 0);
+        if !(only_access_time && cx.policy.snapshot_skips_access_time) {
+            self.capture(inode);
+        }
         let State { store, tree, .. } = self;
         match record {
             Record::SetReplication { replication, .. } => {
@@ -84,6 +88,10 @@ impl State {
                 }
             });
         });
+        let replication = match self.tree.snapshots.is_empty() {
+            true => replication,
+            false => self.tree.block_replication(&self.store, file),
+        };
         for b in self.store.blocks_of(file) {
             self.set_block_replication(b, replication);
         }

@@ -17,8 +17,7 @@ impl State {
     ) -> Applied {
         let mut removed = 0;
         if let Some(old) = replaces {
-            self.tree.touch(&mut self.store, parent, add.mtime);
-            removed = self.remove(cx, old);
+            removed = self.remove_at(cx, old, add.mtime, true);
         }
         let kind = InodeKind::File {
             replication: match add.erasure_coding_policy {
@@ -41,7 +40,9 @@ impl State {
             kind,
         };
         self.raise_inode(add.inode_id);
-        let file = self.tree.add(&mut self.store, parent, &inode, vocab::path::name(&add.path));
+        let name = vocab::path::name(&add.path);
+        self.tree.capture_arrival(&mut self.store, parent, name);
+        let file = self.tree.add(&mut self.store, parent, &inode, name);
         self.tree.touch(&mut self.store, parent, add.mtime);
         if !add.acl.is_empty() {
             self.tree.apply_logical_acl(&mut self.store, file, &add.acl);
@@ -61,6 +62,9 @@ impl State {
     pub(super) fn apply_reopen(&mut self, cx: &mut Context<'_>, add: &AddClose<'_>, file: InodeHandle) -> Applied {
         let id = self.store.inode_id(file);
         let was_open = self.is_open(file);
+        if !was_open {
+            self.capture(file);
+        }
         let partial = self.with_usage(file, 0, |s| {
             let partial =
                 if was_open { None } else { s.open_for_append(file, &add.client_name, &add.client_machine, false) };
@@ -75,11 +79,12 @@ impl State {
     }
 
     pub(super) fn apply_close(&mut self, cx: &mut Context<'_>, close: &AddClose<'_>, file: InodeHandle) -> Applied {
-        self.store.set_times(file, close.mtime, close.atime);
         self.with_usage(file, 0, |s| {
             s.replace_blocks(file, &close.blocks, true, cx.mode);
+            s.capture(file);
             s.tree.close(&mut s.store, file);
         });
+        self.store.set_times(file, close.mtime, close.atime);
         self.mark_open(file, false);
         self.store.settle(file);
         self.applied(file)
@@ -147,6 +152,7 @@ impl State {
         new_block: bool,
         rpc: Option<RpcIds>,
     ) -> Applied {
+        self.capture(file);
         let from = self.store.block_count_of(file).saturating_sub(1);
         let partial = self.with_usage(file, from, |s| s.open_for_append(file, client, machine, new_block));
         self.remember(cx, rpc, RetryPayload::Append(self.store.inode_id(file), partial));
@@ -176,6 +182,7 @@ impl State {
         block: Option<&Block>,
     ) -> Applied {
         self.with_usage(file, 0, |s| {
+            s.capture_blocks(file);
             s.cut_blocks(file, new_length);
             if let Some(block) = block {
                 s.tree.open(&mut s.store, file, client, machine);
@@ -206,17 +213,20 @@ impl State {
         time: TimeMs,
         rpc: Option<RpcIds>,
     ) -> Applied {
+        self.capture(target);
+        let latest = self.tree.latest_snapshot(&self.store, target);
         let parents: Vec<InodeHandle> = sources.iter().filter_map(|s| self.store.parent(*s)).collect();
         let from = self.store.block_count_of(target).saturating_sub(1);
         let before: Vec<_> = sources.iter().map(|s| self.tree.inode_usage(&self.store, *s)).collect();
         self.with_usage(target, from, |s| s.join_blocks(target, sources));
         for ((source, parent), usage) in sources.iter().zip(parents).zip(before) {
+            self.tree.capture_departure(&mut self.store, *source, latest);
             self.tree.remove_emptied(&mut self.store, *source);
             self.tree.add_usage(&self.store, parent, &namespace::quota::negated(&usage));
         }
         self.store.edit_inode(target, |i| i.mtime = time);
         if let Some(parent) = self.store.parent(target) {
-            self.tree.touch(&mut self.store, parent, time);
+            self.tree.touch_captured(&mut self.store, parent, time, latest);
         }
         self.remember(cx, rpc, RetryPayload::Done);
         self.applied(target)

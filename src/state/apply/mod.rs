@@ -6,6 +6,7 @@
 
 pub(crate) mod attributes;
 mod files;
+mod snapshots;
 mod tree;
 
 use crate::fit::Plan;
@@ -59,6 +60,14 @@ impl State {
                 self.raise_inode(*inode_id);
                 Applied::default()
             }
+            (
+                Record::AllowSnapshot { .. }
+                | Record::DisallowSnapshot { .. }
+                | Record::CreateSnapshot { .. }
+                | Record::DeleteSnapshot { .. }
+                | Record::RenameSnapshot { .. },
+                Plan::Inode(directory),
+            ) => self.apply_snapshots(cx, record, directory),
             (_, Plan::Tables) => self.apply_tables(cx, record),
             (_, plan) => self.apply_tree(cx, record, plan),
         }

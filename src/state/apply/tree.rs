@@ -32,16 +32,13 @@ impl State {
                 self.applied(link)
             }
             (Record::Delete { time, rpc, .. }, Plan::Delete(inode)) => {
-                if let Some(parent) = self.store.parent(inode) {
-                    self.tree.touch(&mut self.store, parent, *time);
-                }
                 let id = self.store.inode_id(inode);
-                let removed = self.remove(cx, inode);
+                let removed = self.remove_at(cx, inode, *time, true);
                 self.remember(cx, *rpc, RetryPayload::Answer(true));
                 Applied { inode: Some(id), removed }
             }
             (Record::RenameOld { time, rpc, .. }, Plan::Rename { inode, parent, name, .. }) => {
-                self.move_inode(inode, parent, &name, *time);
+                self.move_inode(cx, inode, parent, &name, *time, None);
                 self.remember(cx, *rpc, RetryPayload::Answer(true));
                 self.applied(inode)
             }
@@ -50,8 +47,7 @@ impl State {
                 self.applied(inode)
             }
             (Record::Rename { time, rpc, .. }, Plan::Rename { inode, parent, name, replaces }) => {
-                let removed = replaces.map_or(0, |old| self.remove(cx, old));
-                self.move_inode(inode, parent, &name, *time);
+                let removed = self.move_inode(cx, inode, parent, &name, *time, replaces);
                 self.remember(cx, *rpc, RetryPayload::Done);
                 Applied { inode: Some(self.store.inode_id(inode)), removed }
             }
@@ -82,17 +78,36 @@ impl State {
             kind,
         };
         self.raise_inode(id);
+        self.tree.capture_arrival(&mut self.store, parent, vocab::path::name(path));
         let made = self.tree.add(&mut self.store, parent, &inode, vocab::path::name(path));
         self.tree.touch(&mut self.store, parent, mtime);
         made
     }
 
-    /// Moves an inode; both parents get the time, quota use moves along.
-    fn move_inode(&mut self, inode: InodeHandle, parent: InodeHandle, name: &[u8], time: TimeMs) {
-        let Some(from) = self.store.parent(inode) else { unreachable!("the root is never renamed") };
+    /// Moves an inode to where nothing is, or what is there goes; both parents get the time, quota use moves along. Gives how many inodes went.
+    fn move_inode(
+        &mut self,
+        cx: &mut Context<'_>,
+        inode: InodeHandle,
+        parent: InodeHandle,
+        name: &[u8],
+        time: TimeMs,
+        replaces: Option<InodeHandle>,
+    ) -> u64 {
+        let latest = match replaces {
+            Some(old) => self.tree.latest_snapshot(&self.store, old),
+            None => self.tree.latest_snapshot_below(&self.store, parent),
+        };
+        let removed = replaces.map_or(0, |old| self.remove_at(cx, old, time, false));
         let State { store, tree, .. } = self;
-        tree.rename(store, inode, parent, name);
-        tree.touch(store, from, time);
-        tree.touch(store, parent, time);
+        if tree.snapshots.is_empty() {
+            let Some(from) = store.parent(inode) else { unreachable!("the root is never renamed") };
+            tree.rename(store, inode, parent, name);
+            tree.touch(store, from, time);
+            tree.touch(store, parent, time);
+        } else {
+            tree.move_captured(store, inode, parent, name, time, latest);
+        }
+        removed
     }
 }

@@ -95,11 +95,6 @@ impl State {
                 Err(Unfit::NoOp(Rule::RollingUpgradeFinalizeNone))
             }
             Record::RollingUpgradeFinalize { .. } => Ok(Plan::Tables),
-            Record::DisallowSnapshot { .. } => Err(Unfit::NoOp(Rule::DisallowSnapshotNotAllowed)),
-            Record::CreateSnapshot { .. }
-            | Record::DeleteSnapshot { .. }
-            | Record::RenameSnapshot { .. }
-            | Record::AllowSnapshot { .. } => Err(Unfit::Unsupported("snapshots")),
             Record::AddCacheDirective { .. }
             | Record::RemoveCacheDirective { .. }
             | Record::ModifyCacheDirective { .. }
@@ -160,7 +155,6 @@ pub(crate) fn added_policy(record: &Record<'_>) -> Option<ErasureCodingPolicy> {
 pub fn unsupported_xattr(x: &Xattr) -> Option<&'static str> {
     match (x.namespace, &*x.name) {
         (XattrNamespace::Raw, name) if name.starts_with("hdfs.crypto.") => Some("encryption zones"),
-        (XattrNamespace::System, "hdfs.snapshot.deleted") => Some("snapshots"),
         _ => None,
     }
 }

@@ -6,6 +6,7 @@
 
 pub(crate) mod attributes;
 mod files;
+mod snapshots;
 mod tree;
 
 pub use attributes::unsupported_xattr;
@@ -156,6 +157,11 @@ impl State {
             Record::Delete { path, .. } => self.plan_delete(path, paths),
             Record::RenameOld { src, dst, .. } => self.plan_rename_old(src, dst, paths),
             Record::Rename { src, dst, options, .. } => self.plan_rename(src, dst, options, paths),
+            Record::AllowSnapshot { .. }
+            | Record::DisallowSnapshot { .. }
+            | Record::CreateSnapshot { .. }
+            | Record::DeleteSnapshot { .. }
+            | Record::RenameSnapshot { .. } => self.plan_snapshots(record, paths),
             Record::StartLogSegment | Record::EndLogSegment => Err(Unfit::NoOp(Rule::SegmentBoundary)),
             other => self.plan_attributes(other, paths),
         }
@@ -170,16 +176,16 @@ impl State {
                 debug_assert_eq!(self.walk(path).ok(), Some(place), "where {} leads", text(path));
                 return Ok(place);
             }
-            Paths::Walk(walker) if !self.tree.has_snapshottable() => walker.place(&self.tree, &self.store, path),
-            _ => return self.walk(path),
+            Paths::Walk(walker) => walker.place(&self.tree, &self.store, path),
+            Paths::Known([]) => return self.walk(path),
         };
         place.ok_or_else(|| missing(path))
     }
     /// Walks a path of a record.
     fn walk(&self, path: &[u8]) -> Result<Place, Unfit> {
         let resolved = self.tree.resolve(&self.store, path).map_err(|_| missing(path))?;
-        if self.tree.below_snapshottable(&self.store, &resolved) {
-            return Err(Unfit::Unsupported("snapshots"));
+        if resolved.is_past() {
+            return Err(missing(path));
         }
         Ok(resolved.place())
     }

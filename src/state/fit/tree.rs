@@ -34,7 +34,10 @@ impl State {
         match self.place(path, paths)?.last {
             None => Err(Unfit::NoOp(Rule::DeleteMissing)),
             Some(inode) if inode == self.tree.root() => Err(Unfit::NoOp(Rule::DeleteRoot)),
-            Some(inode) => Ok(Plan::Delete(inode)),
+            Some(inode) => {
+                self.without_snapshots(inode, path)?;
+                Ok(Plan::Delete(inode))
+            }
         }
     }
 

@@ -57,7 +57,7 @@ fn rich() -> World {
     tokens.tokens.insert(5, token);
     w.state.sequences.rolling_upgrade_start = Some(TimeMs(0));
     w.state.preserved.next_cache_directive = 9;
-    w.state.preserved.snapshot_counter = 2;
+    w.state.tree.snapshots.counter = 2;
     w
 }
 

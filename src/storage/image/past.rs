@@ -229,7 +229,8 @@ impl Past<'_> {
             }
             for at in numbers(&fields, 8).map_err(|e| messages.wire(e))? {
                 let reference = usize::try_from(at).ok().and_then(|at| self.references.get(at));
-                let missing = || messages.content(format!("inode {id} needs reference {at}, which the image does not have"));
+                let missing =
+                    || messages.content(format!("inode {id} needs reference {at}, which the image does not have"));
                 let Reference { inode, link, .. } = reference.ok_or_else(missing)?;
                 diff.deleted.push(Gone { inode: *inode, link: link.clone() });
             }
@@ -290,7 +291,8 @@ impl Past<'_> {
                     return Err(messages.content(format!("block {} is in two files", block.id)));
                 }
                 None => {
-                    let b = self.store.add_block(&BlockInfo { block, state: BlockState::Complete, ..BlockInfo::default() });
+                    let b =
+                        self.store.add_block(&BlockInfo { block, state: BlockState::Complete, ..BlockInfo::default() });
                     self.store.set_block_file(b, file);
                     b
                 }
@@ -300,7 +302,13 @@ impl Past<'_> {
         Ok(blocks)
     }
 
-    fn copy(&mut self, name: &[u8], attributes: &Attributes<'_>, kind: InodeKind, quota: Quota) -> Result<AttributeCopy, ImageError> {
+    fn copy(
+        &mut self,
+        name: &[u8],
+        attributes: &Attributes<'_>,
+        kind: InodeKind,
+        quota: Quota,
+    ) -> Result<AttributeCopy, ImageError> {
         let permission = attributes.permission;
         let user = self.strings.get(Kind::User, permission.user())?.map_or("", |s| s);
         let group = self.strings.get(Kind::Group, permission.group())?.map_or("", |s| s);
@@ -336,11 +344,8 @@ impl Past<'_> {
 
     fn directory_copy(&mut self, name: &[u8], record: &DirectoryRecord<'_>) -> Result<AttributeCopy, ImageError> {
         let limit = |value: i64| u64::try_from(value).ok();
-        let mut quota = Quota {
-            namespace: limit(record.namespace_quota),
-            space: limit(record.space_quota),
-            ..Quota::default()
-        };
+        let mut quota =
+            Quota { namespace: limit(record.namespace_quota), space: limit(record.space_quota), ..Quota::default() };
         if let Some(message) = record.kind_quotas {
             quota.by_kind = kind_quotas(message)?;
         }

@@ -1,5 +1,7 @@
 //! A state into an image.
 
+mod past;
+
 use super::digest::Digest;
 use super::features::{encode_acl, encode_kind_quotas, encode_xattrs, storage_policy};
 use super::inode::PackedPermission;
@@ -46,6 +48,7 @@ pub fn encode(state: &State, context: SaveContext, sink: &mut dyn FnMut(&[u8])) 
         strings: StringTableBuilder::new(context.expanded_string_tables),
         users: Vec::new(),
         groups: Vec::new(),
+        references: Vec::new(),
         out,
     }
     .run()
@@ -86,6 +89,7 @@ struct Saver<'a> {
     /// Serial numbers in the image by number of the store, 0 for not given yet.
     users: Vec<u32>,
     groups: Vec<u32>,
+    references: Vec<past::Reference>,
     out: Output<'a>,
 }
 
@@ -102,7 +106,10 @@ impl Saver<'_> {
         self.section(SectionName::InodeDir, Self::directories)?;
         self.section(SectionName::FilesUnderConstruction, Self::open_files)?;
         self.section(SectionName::Snapshot, Self::snapshots)?;
-        self.section(SectionName::InodeReference, |_| Ok(()))?;
+        if self.state.tree.snapshots.count() > 0 {
+            self.section(SectionName::SnapshotDiff, Self::diffs)?;
+        }
+        self.section(SectionName::InodeReference, Self::references)?;
         self.section(SectionName::SecretManager, Self::secrets)?;
         self.section(SectionName::CacheManager, Self::cache)?;
         self.section(SectionName::StringTable, Self::strings)?;
@@ -275,18 +282,29 @@ impl Saver<'_> {
 
     fn directories(&mut self) -> Outcome {
         let store = &self.state.store;
-        let (mut children, mut message) = (Vec::new(), Vec::new());
+        let plain = self.state.tree.snapshots.is_empty();
+        let (mut children, mut references, mut message) = (Vec::new(), Vec::new(), Vec::new());
         for handle in store.inodes() {
             if store.children(handle).1 == 0 {
                 continue;
             }
             children.clear();
             message.clear();
+            references.clear();
             for child in self.state.tree.children(store, handle) {
+                if !plain && let Some(reference) = self.renamed(child) {
+                    references.put_varint(reference);
+                    continue;
+                }
                 children.put_varint(store.inode_id(child).0 as u64);
             }
             message.put_varint_field(1, store.inode_id(handle).0 as u64);
-            message.put_bytes_field(2, &children);
+            if !children.is_empty() {
+                message.put_bytes_field(2, &children);
+            }
+            if !references.is_empty() {
+                message.put_bytes_field(3, &references);
+            }
             self.out.message(&message);
         }
         Ok(())
@@ -303,14 +321,6 @@ impl Saver<'_> {
                 self.out.message(&m);
             }
         }
-        Ok(())
-    }
-
-    fn snapshots(&mut self) -> Outcome {
-        let mut m = Vec::new();
-        m.put_varint_field(1, u64::from(self.state.tree.snapshots.counter));
-        m.put_varint_field(3, 0);
-        self.out.message(&m);
         Ok(())
     }
 

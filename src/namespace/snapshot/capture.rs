@@ -1,0 +1,149 @@
+//! What a change leaves behind for the latest snapshot, before it is made.
+
+use super::Gone;
+use super::diff::{DirectoryDiff, FileDiff, last};
+use crate::Tree;
+use record::{Features, InodeHandle, KindTag, Store};
+use std::sync::Arc;
+use vocab::{SnapshotId, TimeMs};
+
+impl Tree {
+    /// Whether a change of an inode belongs into the latest snapshot: the inode is in it, and not one whose past is kept where it was renamed from.
+    fn is_recorded(&self, store: &Store, inode: InodeHandle, latest: SnapshotId) -> bool {
+        if !self.in_latest(store, inode, latest) {
+            return false;
+        }
+        let target = self.snapshots.references.get(&inode).and_then(|r| r.target);
+        !target.is_some_and(|target| target != SnapshotId::CURRENT && target >= latest)
+    }
+
+    /// Keeps the attributes of an inode for the latest snapshot, unless it has them or does not know the inode.
+    pub fn capture(&mut self, store: &mut Store, inode: InodeHandle, latest: SnapshotId) {
+        self.capture_with(store, inode, latest, false);
+    }
+    /// The same, with the block list of a file that is about to be cut.
+    pub fn capture_blocks(&mut self, store: &mut Store, file: InodeHandle, latest: SnapshotId) {
+        self.capture_with(store, file, latest, true);
+    }
+    /// [`Tree::capture`] for the latest snapshot there is.
+    pub fn capture_latest(&mut self, store: &mut Store, inode: InodeHandle) {
+        let latest = self.latest_snapshot(store, inode);
+        self.capture(store, inode, latest);
+    }
+
+    fn capture_with(&mut self, store: &mut Store, inode: InodeHandle, latest: SnapshotId, blocks: bool) {
+        if latest == SnapshotId::CURRENT || !self.is_recorded(store, inode, latest) {
+            return;
+        }
+        match store.kind(inode) {
+            KindTag::Directory => {
+                let copy = self.attributes(store, inode);
+                let diff = self.directory_diff(store, inode, latest);
+                diff.copy.get_or_insert_with(|| Arc::new(copy));
+            }
+            KindTag::File => self.capture_file(store, inode, latest, blocks),
+            KindTag::Symlink | KindTag::Reference => {}
+        }
+    }
+
+    fn capture_file(&mut self, store: &mut Store, file: InodeHandle, latest: SnapshotId, blocks: bool) {
+        let length = self.file_length(store, file);
+        let copy = self.attributes(store, file);
+        let features = store.features(file);
+        store.set_features(file, features.with(Features::SNAPSHOT_DIFFS));
+        let diffs = &mut self.snapshots.files.entry(file).or_default().list;
+        if diffs.last().is_none_or(|d| d.snapshot < latest) {
+            diffs.push(FileDiff { snapshot: latest, length, copy: None, blocks: None });
+        }
+        let Some(diff) = diffs.last_mut() else { return };
+        diff.copy.get_or_insert_with(|| Arc::new(copy));
+        if blocks && diff.blocks.is_none() {
+            let mut end = 0;
+            let within = |b: &record::BlockHandle| {
+                let before = end;
+                end += store.block_core(*b).length;
+                before < diff.length
+            };
+            diff.blocks = Some(store.blocks_of(file).into_iter().take_while(within).collect());
+        }
+    }
+
+    /// The diff of a directory that takes changes since the latest snapshot, made if need be.
+    pub(super) fn directory_diff(
+        &mut self,
+        store: &mut Store,
+        directory: InodeHandle,
+        latest: SnapshotId,
+    ) -> &mut DirectoryDiff {
+        let features = store.features(directory);
+        if !features.contains(Features::SNAPSHOT_DIFFS) {
+            store.set_features(directory, features.with(Features::SNAPSHOT_DIFFS));
+        }
+        let diffs = self.snapshots.directories.entry(directory).or_default();
+        let known = last(diffs);
+        if known == SnapshotId::CURRENT || known < latest {
+            diffs.push(DirectoryDiff::new(latest, store.children(directory).1));
+        }
+        let at = diffs.len() - 1;
+        &mut diffs[at]
+    }
+
+    /// Keeps for the latest snapshot that a name is about to be made in a directory.
+    pub fn capture_creation(&mut self, store: &mut Store, directory: InodeHandle, name: &[u8], latest: SnapshotId) {
+        if self.in_latest(store, directory, latest) {
+            self.directory_diff(store, directory, latest).create(name);
+        }
+    }
+
+    /// Keeps for the latest snapshot that a child goes. `true` if a snapshot holds it now: then it must keep its parent.
+    pub(crate) fn capture_removal(
+        &mut self,
+        store: &mut Store,
+        directory: InodeHandle,
+        gone: Gone,
+        latest: SnapshotId,
+    ) -> bool {
+        self.in_latest(store, directory, latest) && {
+            self.directory_diff(store, directory, latest);
+            let diffs = self.snapshots.directories.get_mut(&directory).and_then(|d| d.last_mut());
+            diffs.is_some_and(|diff| diff.delete(store, gone).is_none())
+        }
+    }
+
+    /// As [`Tree::touch`], with the older attributes kept for the latest snapshot.
+    pub fn touch_captured(&mut self, store: &mut Store, directory: InodeHandle, time: TimeMs, latest: SnapshotId) {
+        if latest != SnapshotId::CURRENT && time > store.inode(directory).mtime {
+            self.capture(store, directory, latest);
+        }
+        self.touch(store, directory, time);
+    }
+
+    /// [`Tree::capture_creation`] for the latest snapshot there is.
+    pub fn capture_arrival(&mut self, store: &mut Store, directory: InodeHandle, name: &[u8]) {
+        if !self.snapshots.is_empty() {
+            let latest = self.latest_snapshot_below(store, directory);
+            self.capture_creation(store, directory, name, latest);
+        }
+    }
+    /// Keeps for the latest snapshot that a child goes which it does not know.
+    pub fn capture_departure(&mut self, store: &mut Store, child: InodeHandle, latest: SnapshotId) {
+        if let Some(parent) = store.parent(child).filter(|_| latest != SnapshotId::CURRENT) {
+            let gone = self.entry(child);
+            self.capture_removal(store, parent, gone, latest);
+        }
+    }
+
+    /// Lowers the length that was just kept of a file.
+    pub fn limit_captured_length(&mut self, file: InodeHandle, latest: SnapshotId, length: u64) {
+        let diffs = self.snapshots.files.get_mut(&file).map(|d| &mut d.list);
+        if let Some(diff) = diffs.and_then(|d| d.last_mut()).filter(|d| d.snapshot == latest) {
+            diff.length = diff.length.min(length);
+        }
+    }
+
+    /// Whether a snapshot holds a block of a file on its own.
+    pub fn is_held_by_snapshot(&self, file: InodeHandle, b: record::BlockHandle) -> bool {
+        let diffs = self.snapshots.file_diffs(file);
+        diffs.iter().any(|d| d.blocks.as_ref().is_some_and(|blocks| blocks.contains(&b)))
+    }
+}

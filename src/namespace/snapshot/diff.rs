@@ -1,0 +1,218 @@
+//! One difference between a snapshot and what came after it; lists of them.
+
+use record::{BlockHandle, Inode, InodeHandle, Store};
+use std::cmp::Ordering;
+use std::sync::Arc;
+use vocab::SnapshotId;
+use vocab::acl::AclEntry;
+use vocab::path::compare_names;
+use vocab::quota::Quota;
+use vocab::xattr::Xattr;
+
+/// Attributes of an inode as they were. Of `inode` count owner, group, mode, times, and of the kind all but child list and child count.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AttributeCopy {
+    /// The name it had.
+    pub name: Box<[u8]>,
+    /// The record.
+    pub inode: Inode,
+    /// Stored ACL entries.
+    pub acl: Vec<AclEntry>,
+    /// Extended attributes.
+    pub xattrs: Vec<Xattr>,
+    /// Quota of a directory.
+    pub quota: Quota,
+}
+
+/// How a deleted list (or a child list as it was) holds an inode.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Link {
+    /// By itself.
+    Plain,
+    /// As one that a rename had brought (Hadoop's `DstReference`).
+    Renamed,
+    /// Under a name that it had before a rename, up to and with this snapshot (Hadoop's `WithName`).
+    Named {
+        /// The name.
+        name: Box<[u8]>,
+        /// The last snapshot that knows it.
+        last: SnapshotId,
+    },
+}
+
+/// An inode in a deleted list.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Gone {
+    /// The inode itself.
+    pub inode: InodeHandle,
+    /// How it is held.
+    pub link: Link,
+}
+
+impl Gone {
+    /// Its name in the directory.
+    pub fn name<'a>(&'a self, store: &'a Store) -> &'a [u8] {
+        match &self.link {
+            Link::Named { name, .. } => name,
+            _ => store.name(self.inode),
+        }
+    }
+}
+
+/// What was different of a directory.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DirectoryDiff {
+    /// The snapshot before the change.
+    pub snapshot: SnapshotId,
+    /// How many children there were at the time of the snapshot.
+    pub children: u32,
+    /// Whether the snapshot is one of this very directory.
+    pub is_root: bool,
+    /// Attributes, if they changed since.
+    pub copy: Option<Arc<AttributeCopy>>,
+    /// Names made since, in name order.
+    pub created: Vec<Box<[u8]>>,
+    /// Inodes that went since, in name order.
+    pub deleted: Vec<Gone>,
+}
+
+/// What was different of a file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FileDiff {
+    /// The snapshot before the change.
+    pub snapshot: SnapshotId,
+    /// Length in bytes at the time of the snapshot.
+    pub length: u64,
+    /// Attributes, if they changed since.
+    pub copy: Option<Arc<AttributeCopy>>,
+    /// Blocks, if the list was cut since.
+    pub blocks: Option<Vec<BlockHandle>>,
+}
+
+/// Anything of one snapshot.
+pub(crate) trait OfSnapshot {
+    fn snapshot(&self) -> SnapshotId;
+}
+impl OfSnapshot for DirectoryDiff {
+    fn snapshot(&self) -> SnapshotId {
+        self.snapshot
+    }
+}
+impl OfSnapshot for FileDiff {
+    fn snapshot(&self) -> SnapshotId {
+        self.snapshot
+    }
+}
+
+/// Position of the diff that says how things were at `snapshot`: its own, or the next later one; `None` if nothing changed since.
+pub(crate) fn at<D: OfSnapshot>(diffs: &[D], snapshot: SnapshotId) -> Option<usize> {
+    if snapshot == SnapshotId::CURRENT {
+        return None;
+    }
+    let at = diffs.partition_point(|d| d.snapshot() < snapshot);
+    (at < diffs.len()).then_some(at)
+}
+
+/// Position of the diff of exactly this snapshot.
+pub(crate) fn exactly<D: OfSnapshot>(diffs: &[D], snapshot: SnapshotId) -> Option<usize> {
+    diffs.binary_search_by(|d| d.snapshot().cmp(&snapshot)).ok()
+}
+
+/// The last snapshot in a list, [`SnapshotId::CURRENT`] if there is none.
+pub(crate) fn last<D: OfSnapshot>(diffs: &[D]) -> SnapshotId {
+    diffs.last().map_or(SnapshotId::CURRENT, OfSnapshot::snapshot)
+}
+
+/// The snapshot in a list that is the anchor or, failing that (or where `exclusive`), the one before; [`SnapshotId::NONE`] if none is.
+pub(crate) fn prior<D: OfSnapshot>(diffs: &[D], anchor: SnapshotId, exclusive: bool) -> SnapshotId {
+    if anchor == SnapshotId::CURRENT {
+        let last = last(diffs);
+        return if exclusive && last == anchor { SnapshotId::NONE } else { last };
+    }
+    let before = diffs.partition_point(|d| if exclusive { d.snapshot() < anchor } else { d.snapshot() <= anchor });
+    before.checked_sub(1).map_or(SnapshotId::NONE, |at| diffs[at].snapshot())
+}
+
+/// The later of `known` and the one of a list before `anchor`.
+pub(crate) fn later_prior<D: OfSnapshot>(diffs: &[D], anchor: SnapshotId, known: SnapshotId) -> SnapshotId {
+    let own = prior(diffs, anchor, true);
+    if own != SnapshotId::CURRENT && own > known { own } else { known }
+}
+
+fn by_name<'a, T>(list: &'a [T], name: &[u8], of: impl Fn(&'a T) -> &'a [u8]) -> Result<usize, usize> {
+    let order = |item: &'a T| -> Ordering { compare_names(of(item), name) };
+    list.binary_search_by(order)
+}
+
+impl DirectoryDiff {
+    /// A diff that says only how many children there were.
+    pub(crate) fn new(snapshot: SnapshotId, children: u32) -> DirectoryDiff {
+        DirectoryDiff { snapshot, children, is_root: false, copy: None, created: Vec::new(), deleted: Vec::new() }
+    }
+    pub(crate) fn find_created(&self, name: &[u8]) -> Result<usize, usize> {
+        by_name(&self.created, name, |n| n)
+    }
+    pub(crate) fn find_deleted(&self, store: &Store, name: &[u8]) -> Result<usize, usize> {
+        by_name(&self.deleted, name, |g| g.name(store))
+    }
+    /// Whether this diff knows of a name before its changes: the inode it was, or that there was none. `None` if it says nothing of it.
+    pub(crate) fn before(&self, store: &Store, name: &[u8]) -> Option<Option<&Gone>> {
+        if let Ok(at) = self.find_deleted(store, name) {
+            return Some(Some(&self.deleted[at]));
+        }
+        self.find_created(name).is_ok().then_some(None)
+    }
+    /// A name was made.
+    pub(crate) fn create(&mut self, name: &[u8]) {
+        if let Err(at) = self.find_created(name) {
+            self.created.insert(at, name.into());
+        }
+    }
+    /// A name went: one made since the snapshot is forgotten (and given back), an older one kept.
+    pub(crate) fn delete(&mut self, store: &Store, gone: Gone) -> Option<Gone> {
+        let name = gone.name(store);
+        if let Ok(at) = self.find_created(name) {
+            self.created.remove(at);
+            return Some(gone);
+        }
+        if let Err(at) = self.find_deleted(store, name) {
+            self.deleted.insert(at, gone);
+        }
+        None
+    }
+    /// Another inode took a name over: `old` is given back if it was made since the snapshot.
+    fn replace(&mut self, store: &Store, old: Gone) -> Option<Gone> {
+        let name: Box<[u8]> = old.name(store).into();
+        match self.find_created(&name) {
+            Ok(_) => Some(old),
+            Err(at) => {
+                if let Err(place) = self.find_deleted(store, &name) {
+                    self.created.insert(at, name);
+                    self.deleted.insert(place, old);
+                }
+                None
+            }
+        }
+    }
+    /// Takes the changes of the next diff over; gives what neither needs any more.
+    pub(crate) fn combine(&mut self, store: &Store, next: &DirectoryDiff) -> Vec<Gone> {
+        let mut unneeded = Vec::new();
+        let (mut c, mut d) = (next.created.iter().peekable(), next.deleted.iter().peekable());
+        loop {
+            let order = match (c.peek(), d.peek()) {
+                (None, None) => return unneeded,
+                (None, Some(_)) => Ordering::Greater,
+                (Some(_), None) => Ordering::Less,
+                (Some(name), Some(gone)) => compare_names(name, gone.name(store)),
+            };
+            let created = if order.is_le() { c.next() } else { None };
+            let deleted = if order.is_ge() { d.next() } else { None };
+            match (created, deleted) {
+                (Some(name), None) => self.create(name),
+                (None, Some(gone)) => unneeded.extend(self.delete(store, gone.clone())),
+                (Some(_), Some(gone)) => unneeded.extend(self.replace(store, gone.clone())),
+                (None, None) => {}
+            }
+        }
+    }
+}

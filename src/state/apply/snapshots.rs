@@ -1,0 +1,138 @@
+//! Snapshots, and what every other change leaves behind for them.
+
+use super::Context;
+use crate::joint::Release;
+use crate::{Applied, RetryPayload, State};
+use edit::Record;
+use namespace::snapshot::Reclaimed;
+use record::{InodeHandle, KindTag};
+use vocab::{SnapshotId, TimeMs};
+
+impl State {
+    pub(super) fn apply_snapshots(
+        &mut self,
+        cx: &mut Context<'_>,
+        record: &Record<'_>,
+        directory: InodeHandle,
+    ) -> Applied {
+        let State { store, tree, .. } = self;
+        let mut removed = 0;
+        match record {
+            Record::AllowSnapshot { .. } => tree.allow_snapshots(store, directory),
+            Record::DisallowSnapshot { .. } => tree.disallow_snapshots(store, directory),
+            Record::CreateSnapshot { name, mtime, rpc, .. } => {
+                let id = tree.take_snapshot(store, directory, name, *mtime);
+                if cx.policy.snapshot_captures_open_files {
+                    self.capture_open_files(directory, id);
+                }
+                self.remember(cx, *rpc, RetryPayload::Done);
+            }
+            Record::RenameSnapshot { old, new, mtime, rpc, .. } => {
+                if old != new {
+                    tree.rename_snapshot(store, directory, old, new, *mtime);
+                }
+                self.remember(cx, *rpc, RetryPayload::Done);
+            }
+            Record::DeleteSnapshot { name, mtime, rpc, .. } => {
+                removed = self.apply_delete_snapshot(cx, directory, name, *mtime);
+                self.remember(cx, *rpc, RetryPayload::Done);
+            }
+            other => unreachable!("no record of snapshots: {other:?}"),
+        }
+        Applied { removed, ..self.applied(directory) }
+    }
+
+    /// Deletes a snapshot; where only the oldest may go, a later one is marked instead, under a name that nobody else takes.
+    fn apply_delete_snapshot(
+        &mut self,
+        cx: &Context<'_>,
+        directory: InodeHandle,
+        name: &[u8],
+        time: Option<TimeMs>,
+    ) -> u64 {
+        let State { store, tree, blocks, uncommitted, .. } = self;
+        let id = tree.snapshot_root(store, directory).and_then(|r| r.snapshot(name)).map(|s| s.id);
+        let oldest = tree.snapshots.directory_diffs(directory).first().map(|d| d.snapshot);
+        if cx.policy.ordered_snapshot_deletion && id != oldest {
+            if let Some(id) = id {
+                tree.mark_snapshot_deleted(store, directory, name);
+                let marked = [name, b"#", id.0.to_string().as_bytes()].concat();
+                tree.rename_snapshot(store, directory, name, &marked, time);
+            }
+            return 0;
+        }
+        let Reclaimed { inodes } =
+            tree.delete_snapshot(store, &mut Release { blocks, uncommitted }, directory, name, time);
+        inodes
+    }
+
+    /// Keeps for a new snapshot how long the open files below its directory are.
+    fn capture_open_files(&mut self, directory: InodeHandle, snapshot: SnapshotId) {
+        let open: Vec<InodeHandle> = self
+            .tree
+            .leases
+            .iter()
+            .flat_map(|lease| &lease.files)
+            .filter_map(|id| self.store.find_inode(*id))
+            .filter(|file| self.tree.is_below(&self.store, *file, directory))
+            .collect();
+        for file in open {
+            self.capture_for(file, snapshot);
+        }
+    }
+
+    /// Keeps an inode as it is for the latest snapshot that knows it, before it changes.
+    pub(super) fn capture(&mut self, inode: InodeHandle) {
+        if !self.tree.snapshots.is_empty() {
+            let latest = self.tree.latest_snapshot(&self.store, inode);
+            self.capture_for(inode, latest);
+        }
+    }
+
+    fn capture_for(&mut self, inode: InodeHandle, latest: SnapshotId) {
+        self.tree.capture(&mut self.store, inode, latest);
+        // what a client has committed and no record says yet is no length that a replay would find
+        if !self.uncommitted.is_empty() && self.store.kind(inode) == KindTag::File && self.is_open(inode) {
+            let blocks = self.store.blocks_of(inode);
+            let length = blocks.iter().map(|b| self.logged_block(self.store.block_core(*b)).length).sum();
+            self.tree.limit_captured_length(inode, latest, length);
+        }
+    }
+
+    /// [`State::capture`] with the block list of a file.
+    pub(super) fn capture_blocks(&mut self, file: InodeHandle) {
+        if !self.tree.snapshots.is_empty() {
+            let latest = self.tree.latest_snapshot(&self.store, file);
+            self.tree.capture_blocks(&mut self.store, file, latest);
+        }
+    }
+
+    /// Takes an inode out of the present, its directory gets the time. What a snapshot knows stays in the past, anything else is cut off. Gives
+    /// how many inodes were freed so far.
+    pub(super) fn remove_at(&mut self, cx: &mut Context<'_>, inode: InodeHandle, time: TimeMs, capture: bool) -> u64 {
+        let State { store, tree, blocks, uncommitted, .. } = self;
+        for root in tree.snapshot_roots_below(store, inode) {
+            tree.disallow_snapshots(store, root.directory);
+        }
+        let parent = store.parent(inode);
+        if tree.snapshots.is_empty() {
+            if let Some(parent) = parent {
+                tree.touch(store, parent, time);
+            }
+            return self.remove(cx, inode);
+        }
+        if tree.is_kept_by_snapshot(store, inode) {
+            let sink = &mut Release { blocks, uncommitted };
+            return tree.delete_into_snapshot(store, sink, inode, time, capture).inodes;
+        }
+        let latest = tree.latest_snapshot(store, inode);
+        if capture {
+            tree.capture(store, inode, latest);
+        }
+        if let Some(parent) = parent {
+            tree.capture_departure(store, inode, latest);
+            tree.touch_captured(store, parent, time, latest);
+        }
+        self.remove(cx, inode)
+    }
+}
