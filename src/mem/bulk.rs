@@ -11,6 +11,9 @@ use crate::page::{CHUNK_PAGES, ChunkPages, PAGE_BYTES, Pages, WholeChunk, whole_
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+/// Chunks from this one on get their memory at once.
+const POPULATED_FROM: u32 = 4;
+
 /// The numbers of the chunks of one structure that is being filled.
 #[derive(Debug, Default)]
 pub struct ChunkNumbers {
@@ -39,7 +42,10 @@ impl<'n> Chunks<'n> {
     fn open(&mut self) -> &mut Filled {
         let number = self.numbers.next.fetch_add(1, Ordering::Relaxed);
         let mut chunk = whole_chunk();
-        crate::page::populate(&mut chunk);
+        // small stores stay small
+        if number >= POPULATED_FROM {
+            crate::page::populate(&mut chunk);
+        }
         self.all.push(Filled { number, pages: 0, chunk });
         self.all.last_mut().expect("just pushed")
     }

@@ -138,7 +138,10 @@ impl Load<'_> {
         let file = newest.copies[0].display().to_string();
         self.progress.begin(Phase::LoadingImage, Some((file, bytes)));
         let begun = self.os.clock.monotonic_ms();
-        let (loaded, path) = image::load_copies(disk, &newest, || self.fresh()).map_err(|errors| {
+        let step = self.progress.step(Phase::LoadingImage, None, None);
+        step.set_total(bytes);
+        let loading = image::Loading { progress: &|read| step.set_count(read), ..image::Loading::default() };
+        let (loaded, path) = image::load_copies(disk, &newest, || self.fresh(), loading).map_err(|errors| {
             let mut text = String::new();
             for error in &errors {
                 // writing to a string cannot fail

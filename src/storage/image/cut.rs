@@ -15,10 +15,12 @@ const PART_BYTES: usize = 1 << 20;
 pub(super) struct Buffers(Mutex<Vec<Vec<u8>>>);
 
 impl Buffers {
-    fn take(&self) -> Vec<u8> {
+    /// One for a section of so many bytes.
+    fn take(&self, length: u64) -> Vec<u8> {
         let mut buffer = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
-        if buffer.len() < PART_BYTES {
-            buffer.resize(PART_BYTES, 0);
+        let wanted = usize::try_from(length).unwrap_or(PART_BYTES).clamp(1, PART_BYTES);
+        if buffer.len() < wanted {
+            buffer.resize(wanted, 0);
         }
         buffer
     }
@@ -127,7 +129,7 @@ impl Cutter<'_> {
     ) {
         let (mut carry, mut wanted, mut number, mut offset) = (Vec::new(), None, 0, self.section.offset);
         loop {
-            let mut buffer = self.buffers.take();
+            let mut buffer = self.buffers.take(self.section.length);
             let place = (self.stream, number);
             let (filled, end) = match self.fill(stream, &mut buffer, &carry) {
                 Ok(filled) => filled,

@@ -40,6 +40,8 @@ pub struct Loaded {
 pub struct Loading<'a> {
     /// Threads that decode, beside the one that reads and digests.
     pub threads: usize,
+    /// Images up to this size are loaded by one thread.
+    pub small_bytes: u64,
     /// Told now and then how many bytes were read.
     pub progress: &'a (dyn Fn(u64) + Sync),
 }
@@ -47,7 +49,7 @@ pub struct Loading<'a> {
 impl Default for Loading<'_> {
     fn default() -> Self {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        Loading { threads, progress: &|_| {} }
+        Loading { threads, small_bytes: 4 << 20, progress: &|_| {} }
     }
 }
 
@@ -134,13 +136,11 @@ impl Loader<'_> {
                 PolicyError::Content(what) => ImageError::Content { section: reader.section(), what },
             })
         })?;
-        let counter = self.snapshots()?;
         let mut built = self.tree(state.sequences.stamp_v1_limit, &policies.unwrap_or_default(), digest)?;
         state.sequences.inode = InodeId(built.last_id);
         self.snapshots(&mut built)?;
         let error = |e: BuildError| content("INODE_DIR", &e.to_string());
         state.tree = built.build.finish_bulk(&mut built.store, &built.totals, &built.parents).map_err(error)?;
-        state.tree.snapshots.counter = counter;
         state.store = built.store;
         self.secrets(state)?;
         self.cache(state)?;
@@ -163,6 +163,7 @@ impl Loader<'_> {
             context: Context { strings: &self.strings, policies },
             legacy_limit,
             threads: self.loading.threads,
+            small_bytes: self.loading.small_bytes,
             progress: self.loading.progress,
         };
         let (built, found) = stages.run(&mut |store, build| self.references(store, build));

@@ -27,8 +27,6 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Mutex, PoisonError};
 use vocab::{GenerationStamp, InodeId};
 
-/// Images up to this size are loaded by one thread.
-const SMALL_BYTES: u64 = 4 << 20;
 /// Parts that may wait for a worker, for each worker.
 const WAITING: usize = 4;
 
@@ -50,6 +48,8 @@ pub(super) struct Stages<'a> {
     pub(super) context: Context<'a>,
     pub(super) legacy_limit: GenerationStamp,
     pub(super) threads: usize,
+    /// Images up to this size are loaded by one thread.
+    pub(super) small_bytes: u64,
     /// Told how many bytes of the image were read.
     pub(super) progress: &'a (dyn Fn(u64) + Sync),
 }
@@ -147,10 +147,14 @@ impl Stages<'_> {
         &self,
         references: References<'_>,
     ) -> (Result<Built, ImageError>, Option<Result<Digest, ImageError>>) {
-        if self.input.length() <= SMALL_BYTES || self.threads <= 1 {
+        if self.alone() {
             return (self.run_alone(references), None);
         }
         self.run_threads(references)
+    }
+
+    fn alone(&self) -> bool {
+        self.input.length() <= self.small_bytes || self.threads <= 1
     }
 
     /// On this thread.
@@ -422,7 +426,7 @@ impl Stages<'_> {
             }
         };
         let threads = self.threads.min(streams.len());
-        if self.input.length() <= SMALL_BYTES || threads <= 1 {
+        if self.alone() || threads <= 1 {
             (0..streams.len()).for_each(|at| one(at, sink));
             return;
         }
