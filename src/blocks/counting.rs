@@ -84,9 +84,13 @@ impl Blocks {
 
     /// Counts a block's replicas.
     pub fn count(&self, store: &Store, b: BlockHandle) -> Count {
+        self.count_of(&store.replicas(b))
+    }
+    /// Counts these replicas.
+    pub(crate) fn count_of(&self, replicas: &[Replica]) -> Count {
         let mut count = Count::default();
-        for replica in store.replicas(b) {
-            let Some((standing, volume, _)) = self.standing(replica) else { continue };
+        for replica in replicas {
+            let Some((standing, volume, _)) = self.standing(*replica) else { continue };
             match standing {
                 Standing::Absent => continue,
                 Standing::Live => count.live += 1,

@@ -72,7 +72,8 @@ impl Blocks {
                     let place = self.place(r.storage, r.index, now)?;
                     let reasons = self.corrupt.of(info.block.id);
                     let reason = reasons.iter().find(|(node, _)| *node == place.node.number).map(|(_, reason)| *reason);
-                    let corrupt = r.flags.contains(ReplicaFlags::CORRUPT).then(|| reason.unwrap_or(CorruptReason::None));
+                    let corrupt =
+                        r.flags.contains(ReplicaFlags::CORRUPT).then(|| reason.unwrap_or(CorruptReason::None));
                     Some(Place { corrupt, excess: r.flags.contains(EXCESS), ..place })
                 };
                 replicas.filter_map(place).collect()

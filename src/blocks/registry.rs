@@ -252,7 +252,9 @@ impl Registry {
 
     /// Removes a volume without blocks and frees its number.
     pub(crate) fn remove_volume(&mut self, s: StorageNumber) {
-        let Some(volume) = s.0.checked_sub(self.floor).and_then(|at| self.volumes.get_mut(at as usize)?.take()) else { return };
+        let Some(volume) = s.0.checked_sub(self.floor).and_then(|at| self.volumes.get_mut(at as usize)?.take()) else {
+            return;
+        };
         assert!(volume.blocks.is_empty(), "a volume is removed only when it holds no blocks");
         if let Some(node) = self.node_mut(volume.node) {
             node.volumes.retain(|v| *v != s);

@@ -106,6 +106,9 @@ impl Topology {
 
 /// Steps between two places in the tree of racks: 0 for one node, 2 for one rack, 4 and more beyond (`NetworkTopology.getDistance`).
 pub fn distance(a: (&str, &str), b: (&str, &str)) -> u32 {
+    if a.0 == b.0 {
+        return if a.1 == b.1 { 0 } else { 2 };
+    }
     fn parts<'a>((location, name): (&'a str, &'a str)) -> impl Iterator<Item = &'a str> + Clone {
         location.split('/').filter(|p| !p.is_empty()).chain([name])
     }

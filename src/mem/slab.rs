@@ -130,15 +130,8 @@ impl Slab {
 
     /// Takes over pages that were filled from their first slot on: each with its class and number of slots in use. The others are empty.
     pub(crate) fn adopt(&mut self, pages: Pages, used: &[(u32, usize, u32)], slot_bytes: impl Fn(usize) -> usize) {
-        let none = Meta {
-            class: 0,
-            live: 0,
-            fresh: 0,
-            free: 0,
-            slot_bytes: slot_bytes(0) as u32,
-            previous: NONE,
-            next: NONE,
-        };
+        let none =
+            Meta { class: 0, live: 0, fresh: 0, free: 0, slot_bytes: slot_bytes(0) as u32, previous: NONE, next: NONE };
         self.metas = vec![none; pages.len() as usize];
         self.pages = pages;
         for (page, class, slots) in used {

@@ -81,12 +81,16 @@ impl Words {
         if capacity_for(used + used / 16) >= self.capacity(number) { number } else { self.relocate(number, used, used) }
     }
     pub(crate) fn relocate(&mut self, number: NonZeroU32, used: usize, words: usize) -> NonZeroU32 {
-        let mut copy = [0; PAGE_WORDS / 4];
-        let copy = &mut copy[..used];
-        copy.copy_from_slice(&self.get(number)[..used]);
-        self.free(number);
         let new = self.take(words);
-        self.get_mut(new)[..used].copy_from_slice(copy);
+        // piece by piece: a buffer for the largest slot would cost more to clear than most slots to copy
+        let mut piece = [0; 64];
+        for start in (0..used).step_by(piece.len()) {
+            let end = used.min(start + piece.len());
+            let piece = &mut piece[..end - start];
+            piece.copy_from_slice(&self.get(number)[start..end]);
+            self.get_mut(new)[start..end].copy_from_slice(piece);
+        }
+        self.free(number);
         new
     }
     /// A number for side tables about slots of which `per_page` are in a page.

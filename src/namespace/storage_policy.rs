@@ -12,6 +12,9 @@ impl Tree {
 
     /// The policy number in effect, 0 if nothing is set up to the root. Symlinks have none.
     pub fn storage_policy(&self, store: &Store, inode: InodeHandle) -> u8 {
+        if !store.may_have_directory_policies() {
+            return self.own_storage_policy(store, inode);
+        }
         let mut current = Some(inode);
         while let Some(inode) = current {
             let own = self.own_storage_policy(store, inode);

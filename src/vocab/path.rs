@@ -17,18 +17,15 @@ pub fn is_valid_name(path: &[u8]) -> bool {
         return true;
     }
     let path = &path[..trimmed];
-    // one pass: what is wrong with a component shows in its first bytes, but for the colon
+    if memchr::memchr(b':', path).is_some() {
+        return false;
+    }
     let mut start = 1;
-    for at in 1..=trimmed {
-        match path.get(at) {
-            Some(b':') => return false,
-            Some(b'/') | None => {}
-            Some(_) => continue,
-        }
-        match &path[start..at] {
+    for end in memchr::memchr_iter(b'/', path).skip(1).chain([trimmed]) {
+        match &path[start..end] {
             b"" | b"." => return false,
             b".." if !below_inode(&path[..start]) => return false,
-            _ => start = at + 1,
+            _ => start = end + 1,
         }
     }
     true

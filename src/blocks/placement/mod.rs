@@ -150,7 +150,7 @@ impl Blocks {
     fn order_pipeline(&self, request: &TargetRequest<'_>, targets: &mut [Target]) {
         let place = |n: NodeNumber| {
             let node = self.registry.node(n).expect("targets are nodes");
-            (node.location.clone(), node.id.uuid.clone())
+            (&*node.location, &*node.id.uuid)
         };
         let mut from = match request.writer {
             Some(w) if self.registry.node(w).is_some() => place(w),
@@ -161,10 +161,7 @@ impl Blocks {
         };
         for i in 0..targets.len() {
             let nearest = (i..targets.len())
-                .min_by_key(|j| {
-                    let to = place(targets[*j].node);
-                    crate::topology::distance((&from.0, &from.1), (&to.0, &to.1))
-                })
+                .min_by_key(|j| crate::topology::distance(from, place(targets[*j].node)))
                 .expect("there is one");
             targets[i..=nearest].rotate_right(1);
             from = place(targets[i].node);

@@ -3,8 +3,12 @@
 use super::Reported;
 use crate::{Blocks, NodeNumber, Registration, VolumeId};
 use record::{StorageNumber, Store};
+use smallvec::SmallVec;
 use vocab::time::Now;
 use vocab::{BlockId, Refusal};
+
+/// Replicas whose blocks are looked up together, so that waits for memory overlap.
+const BATCH: usize = 32;
 
 /// How a report came: one of several RPCs, under which lease.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -131,15 +135,29 @@ impl Blocks {
         replicas: &mut dyn Iterator<Item = Reported>,
         budget: usize,
     ) -> bool {
-        for _ in 0..budget {
-            let Some(r) = replicas.next() else { return false };
-            let (storage, node, first) = (report.storage, report.node, report.first);
-            if let Some(id) = self.take_reported(store, storage, node, &r, first, None) {
-                report.seen.push(id.0);
-                self.repeat_lost_order(store, storage, node, &r);
-            } else {
-                report.unknown += 1;
+        let (storage, node, first) = (report.storage, report.node, report.first);
+        let mut batch: SmallVec<[Reported; BATCH]> = SmallVec::new();
+        let (mut ids, mut found): (SmallVec<[BlockId; BATCH]>, Vec<_>) = (SmallVec::new(), Vec::with_capacity(BATCH));
+        let mut left = budget;
+        while left > 0 {
+            batch.clear();
+            batch.extend(replicas.take(left.min(BATCH)));
+            if batch.is_empty() {
+                return false;
             }
+            ids.clear();
+            ids.extend(batch.iter().map(|r| r.block.id));
+            // taking a replica moves no other block and frees none, so the handles stay good for the batch
+            store.find_blocks(&ids, &mut found);
+            for (r, b) in batch.iter().zip(&found) {
+                if let Some(id) = self.take_found(store, *b, storage, node, r, first, None) {
+                    report.seen.push(id.0);
+                    self.repeat_lost_order(store, storage, node, r);
+                } else {
+                    report.unknown += 1;
+                }
+            }
+            left -= batch.len();
         }
         true
     }

@@ -3,7 +3,7 @@
 use super::Reported;
 use crate::redundancy::CorruptReason;
 use crate::{Blocks, NodeNumber};
-use record::{BlockInfo, ReplicaFlags, StorageNumber, Store};
+use record::{BlockHandle, BlockInfo, ReplicaFlags, StorageNumber, Store};
 use vocab::{Block, BlockId, BlockState, ReplicaState};
 
 /// Whether a reported replica is corrupt by what its block's record says, and why.
@@ -72,8 +72,22 @@ impl Blocks {
         first: bool,
         hint: Option<NodeNumber>,
     ) -> Option<BlockId> {
-        let known = store.find_block(r.block.id).map(|b| (b, store.block(b))).filter(|(_, info)| !info.deleted);
-        let Some((b, info)) = known else {
+        self.take_found(store, store.find_block(r.block.id), storage, node, r, first, hint)
+    }
+
+    /// The same, of a replica whose block was looked up.
+    pub(super) fn take_found(
+        &mut self,
+        store: &mut Store,
+        found: Option<BlockHandle>,
+        storage: StorageNumber,
+        node: NodeNumber,
+        r: &Reported,
+        first: bool,
+        hint: Option<NodeNumber>,
+    ) -> Option<BlockId> {
+        let known = found.map(|b| (b, store.block_and_replicas(b))).filter(|(_, (info, _))| !info.deleted);
+        let Some((b, (info, mut replicas))) = known else {
             // Quirk: unknown_replicas_are_deleted_but_not_on_the_word_of_a_first_report: Hadoop leaves them until the next full report
             if !first {
                 self.invalidate(node, r.block);
@@ -91,14 +105,13 @@ impl Blocks {
             self.mark_corrupt(store, b, storage, &r.block, reason);
             return id;
         }
-        let open = belongs_to_open(&info, r);
-        if open {
+        if belongs_to_open(&info, r) {
             self.report_open(store, b, storage, r);
         }
         if r.state == ReplicaState::Finalized {
-            let present = store.replicas(b).into_iter().find(|x| x.storage == storage);
+            let present = replicas.iter().find(|x| x.storage == storage);
             if present.is_none_or(|x| x.flags.contains(ReplicaFlags::CORRUPT)) {
-                self.add_stored_as(store, b, storage, index_of(&info, &r.block), hint);
+                self.add_known(store, b, &info, &mut replicas, storage, index_of(&info, &r.block), hint);
             } else if first && self.populating_queues() {
                 // the node was dead or away: its replica did not count and does again
                 self.review(store, b);

@@ -5,7 +5,7 @@ use super::reported::index_of;
 use crate::counting::EXCESS;
 use crate::redundancy::CorruptReason;
 use crate::{Blocks, DatanodeId, NodeNumber, VolumeState};
-use record::{BlockHandle, Replica, ReplicaFlags, StorageNumber, Store};
+use record::{BlockHandle, BlockInfo, Replica, ReplicaFlags, Replicas, StorageNumber, Store};
 use vocab::{Block, BlockState, Refusal};
 
 /// What recording a replica changed.
@@ -57,18 +57,31 @@ impl Blocks {
         index: u8,
         hint: Option<NodeNumber>,
     ) {
+        let (info, mut replicas) = store.block_and_replicas(b);
+        self.add_known(store, b, &info, &mut replicas, storage, index, hint);
+    }
+
+    /// The same, of a block that is at hand with its replicas; they are up to date afterwards.
+    pub(crate) fn add_known(
+        &mut self,
+        store: &mut Store,
+        b: BlockHandle,
+        info: &BlockInfo,
+        replicas: &mut Replicas,
+        storage: StorageNumber,
+        index: u8,
+        hint: Option<NodeNumber>,
+    ) {
         let Some(node) = self.node_of(storage) else { return };
-        let put = self.put_replica(store, b, storage, index);
-        if self.safe_mode.counts()
-            && matches!(put, Put::Added | Put::Cleared)
-            && store.block_state(b) == BlockState::Complete
-        {
+        let put = self.put_replica(store, b, info, replicas, storage, index);
+        let complete = info.state == BlockState::Complete;
+        if complete && self.safe_mode.counts() && matches!(put, Put::Added | Put::Cleared) {
             // one more is good than before
-            let live = self.count(store, b).live;
-            let least = self.minimum(&store.block(b), self.settings.safe_replication_min);
+            let live = self.count_of(replicas).live;
+            let least = self.minimum(info, self.settings.safe_replication_min);
             self.safe_mode.adjust_safe(i64::from(live == least));
         }
-        if !self.complete_if_enough(store, b) {
+        if !complete && !self.complete_if_enough(store, b) {
             return;
         }
         if self.populating_queues() {
@@ -77,10 +90,18 @@ impl Blocks {
     }
 
     /// Records the replica; one on another volume of the same node moves.
-    fn put_replica(&mut self, store: &mut Store, b: BlockHandle, storage: StorageNumber, index: u8) -> Put {
-        let id = store.block_core(b).id;
+    fn put_replica(
+        &mut self,
+        store: &mut Store,
+        b: BlockHandle,
+        info: &BlockInfo,
+        replicas: &mut Replicas,
+        storage: StorageNumber,
+        index: u8,
+    ) -> Put {
+        let id = info.block.id;
         let node = self.node_of(storage).expect("a volume's node");
-        let old = self.replica_on(store, b, node);
+        let old = replicas.iter().find(|r| self.node_of(r.storage) == Some(node)).copied();
         if let Some(old) = old {
             if old.storage == storage {
                 // a replica of the right stamp has come after one of the wrong stamp
@@ -88,18 +109,20 @@ impl Blocks {
                     && self.corrupt.remove(id, node, Some(CorruptReason::StampMismatch))
                 {
                     self.flag(store, b, old, ReplicaFlags::CORRUPT, false);
+                    *replicas = store.replicas(b);
                     return Put::Cleared;
                 }
                 return Put::Same;
             }
-            store.remove_replica(b, old.storage);
+            replicas.retain(|r| r.storage != old.storage);
             if let Some(v) = self.registry.volume_mut(old.storage) {
                 v.blocks.remove(id.0);
             }
             self.corrupt.remove(id, node, None);
             self.excess.remove(node, id);
         }
-        store.add_replica(b, Replica { storage, index, flags: ReplicaFlags::NONE });
+        replicas.push(Replica { storage, index, flags: ReplicaFlags::NONE });
+        store.set_replicas(b, replicas);
         let volume = self.registry.volume_mut(storage).expect("a volume");
         volume.blocks.insert(id.0);
         if let Some(came) = &mut volume.came_during_report {
@@ -158,7 +181,8 @@ impl Blocks {
             return;
         }
         self.with_safe_count(store, b, |blocks, store| {
-            blocks.put_replica(store, b, storage, index_of(&info, corrupted));
+            let mut replicas = store.replicas(b);
+            blocks.put_replica(store, b, &info, &mut replicas, storage, index_of(&info, corrupted));
             let replica = blocks.replica_on(store, b, node).expect("just put");
             blocks.flag(store, b, replica, ReplicaFlags::CORRUPT, true);
             blocks.corrupt.add(info.block.id, node, reason);

@@ -127,6 +127,19 @@ impl IdIndex {
         let slot = self.group(number)?;
         self.get_in(slot, low)
     }
+    /// As [`IdIndex::get`], for many ids that are near each other: `near` keeps the group of the last one. It must be `None` after any change.
+    #[inline]
+    pub fn get_near(&self, near: &mut Option<(i64, NonZeroU32)>, id: i64) -> Option<NonZeroU32> {
+        let (number, low) = split(id);
+        match *near {
+            Some((last, slot)) if last == number => self.get_in(slot, low),
+            _ => {
+                let slot = self.group(number)?;
+                *near = Some((number, slot));
+                self.get_in(slot, low)
+            }
+        }
+    }
     /// Asks for the memory that [`IdIndex::get`] will look at, for batches of lookups whose waits then overlap.
     pub fn prefetch(&self, id: i64) {
         let (number, low) = split(id);

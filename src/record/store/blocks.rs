@@ -106,8 +106,14 @@ impl Store {
             self.block_ids.prefetch(id.0);
         }
         found.clear();
+        let mut group = None;
         for id in ids {
-            let b = self.find_block(*id);
+            let b = match key_without_legacy(*id) {
+                Key::Contiguous(id) if self.legacy_ids.is_empty() => {
+                    self.block_ids.get_near(&mut group, id).map(BlockHandle)
+                }
+                _ => self.find_block(*id),
+            };
             match b.map(|b| (b, InodeHandle::from_raw(b.raw() ^ FUSED_BIT))) {
                 Some((b, Some(h))) if b.raw() & FUSED_BIT != 0 => self.inodes.prefetch(h.0),
                 Some((b, _)) => self.blocks.prefetch(b.0),
@@ -223,9 +229,12 @@ impl Store {
 
     /// The block, copied out.
     pub fn block(&self, b: BlockHandle) -> BlockInfo {
-        match self.place(b) {
-            Place::Fused(record, _) => self.fused_info(&record),
-            Place::Separate(slot) => self.decode_block(slot, &self.blocks.get(slot)),
+        self.info_at(&self.place(b))
+    }
+    pub(super) fn info_at(&self, place: &Place) -> BlockInfo {
+        match place {
+            Place::Fused(record, _) => self.fused_info(record),
+            Place::Separate(slot) => self.decode_block(*slot, &self.blocks.get(*slot)),
         }
     }
     /// Its id, length and stamp.
@@ -259,10 +268,7 @@ impl Store {
     /// Changes a block; its index follows a change of id or stamp.
     pub fn edit_block(&mut self, b: BlockHandle, edit: impl FnOnce(&mut BlockInfo)) {
         let place = self.place(b);
-        let mut info = match &place {
-            Place::Fused(record, _) => self.fused_info(record),
-            Place::Separate(slot) => self.decode_block(*slot, &self.blocks.get(*slot)),
-        };
+        let mut info = self.info_at(&place);
         let before = info.block;
         edit(&mut info);
         let now = match place {

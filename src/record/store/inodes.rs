@@ -229,6 +229,10 @@ impl Store {
     pub fn own_storage_policy(&self, h: InodeHandle) -> u8 {
         self.class(h, &self.record(h)).storage_policy
     }
+    /// Whether any directory may have a storage policy. Once true it stays.
+    pub fn may_have_directory_policies(&self) -> bool {
+        self.file_classes.has_noted()
+    }
     /// The erasure coding policy of a file; 0 for replication and for anything else.
     pub fn own_erasure_coding_policy(&self, h: InodeHandle) -> u8 {
         self.class(h, &self.record(h)).erasure_coding_policy

@@ -19,7 +19,7 @@ mod wide;
 
 pub use bulk::{Bulk, BulkIndex, BulkInode, BulkParts, BulkWorker, Linker, Owner, PartIds, Twice};
 
-use crate::distinct::Distinct;
+use crate::distinct::{Distinct, Value};
 use crate::layout::{BlockRecord, InodeRecord};
 use crate::{GroupId, StorageNumber, UserId};
 use mem::arena::Arena;
@@ -45,6 +45,13 @@ struct FileClass {
     erasure_coding_policy: u8,
 }
 
+impl Value for FileClass {
+    /// A directory with a storage policy: files have a block size.
+    fn is_noted(&self) -> bool {
+        self.block_size == 0 && self.storage_policy != 0
+    }
+}
+
 /// What many blocks share.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 struct BlockClass {
@@ -52,6 +59,8 @@ struct BlockClass {
     storage_policy: u8,
     erasure_coding_policy: u8,
 }
+
+impl Value for BlockClass {}
 
 /// All inodes and blocks of the file system. Handles that do not name a live record are broken invariants: calls with them panic.
 pub struct Store {

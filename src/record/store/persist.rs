@@ -2,7 +2,7 @@
 
 use super::{BlockClass, FileClass, Store};
 use crate::StorageNumber;
-use crate::distinct::Distinct;
+use crate::distinct::{Distinct, Value};
 use mem::arena::Arena;
 use mem::bytes::Bytes;
 use mem::index::ids::IdIndex;
@@ -61,10 +61,7 @@ fn put_all<'a, T: Plain + 'a>(rest: &mut RestWriter, values: impl ExactSizeItera
     rest.length(values.len());
     values.for_each(|value| value.put(rest));
 }
-fn take_distinct<T: Plain + Copy + Eq + std::hash::Hash + Default>(
-    rest: &mut RestReader<'_>,
-    bits: u32,
-) -> Result<Distinct<T>, Malformed> {
+fn take_distinct<T: Plain + Value>(rest: &mut RestReader<'_>, bits: u32) -> Result<Distinct<T>, Malformed> {
     let values = (0..rest.length(4)?).map(|_| T::take(rest)).collect::<Result<Vec<T>, _>>()?;
     Distinct::from_values(bits, &values).ok_or(Malformed("distinct values"))
 }

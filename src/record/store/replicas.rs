@@ -3,7 +3,7 @@
 use super::Store;
 use super::fuse::{Place, replicas_fuse};
 use crate::layout::block_field as f;
-use crate::{BlockHandle, Replica, ReplicaFlags, Replicas, StorageNumber};
+use crate::{BlockHandle, BlockInfo, Replica, ReplicaFlags, Replicas, StorageNumber};
 use std::num::NonZeroU32;
 
 /// A replica as a list holds it: storage 24, index 4, flags 4 bits.
@@ -25,20 +25,29 @@ fn check(replica: &Replica) {
 impl Store {
     /// Replicas of a block, in the order they were added.
     pub fn replicas(&self, b: BlockHandle) -> Replicas {
-        let mut all = self.recorded(b);
-        all.retain(|r| r.storage >= self.storage_floor);
+        self.without_hints(self.recorded(self.place(b)))
+    }
+    /// A block with its replicas, found in one look.
+    pub fn block_and_replicas(&self, b: BlockHandle) -> (BlockInfo, Replicas) {
+        let place = self.place(b);
+        (self.info_at(&place), self.without_hints(self.recorded(place)))
+    }
+    fn without_hints(&self, mut all: Replicas) -> Replicas {
+        if all.iter().any(|r| r.storage < self.storage_floor) {
+            all.retain(|r| r.storage >= self.storage_floor);
+        }
         all
     }
     /// Where an earlier incarnation of the server knew replicas to be, by its storage numbers; none once replicas were reported.
     pub fn hints(&self, b: BlockHandle) -> Replicas {
-        let mut all = self.recorded(b);
+        let mut all = self.recorded(self.place(b));
         if all.iter().any(|r| r.storage >= self.storage_floor) {
             all.clear();
         }
         all
     }
-    fn recorded(&self, b: BlockHandle) -> Replicas {
-        match self.place(b) {
+    fn recorded(&self, place: Place) -> Replicas {
+        match place {
             Place::Fused(record, _) => self.fused_replicas(&record),
             Place::Separate(slot) => {
                 let record = self.blocks.get(slot);
