@@ -4,7 +4,7 @@
 use crate::sequences::Sequences;
 use crate::tokens::{MasterKey, Token, Tokens};
 use crate::{Preserved, State};
-use mem::page::{Pages, ShadowPool};
+use mem::page::{Page, Pages, ShadowPool};
 use mem::persist::{Malformed, PageSets, Persist, RestReader, RestWriter};
 use namespace::Tree;
 use record::{StorageNumber, Store};
@@ -27,15 +27,16 @@ impl State {
         sets
     }
 
-    /// Begins a checkpoint: freezes all pages and gives what lies beside them. `None`, and nothing is frozen, while subtrees wait to be freed.
-    pub fn freeze(&mut self, pool: &Arc<ShadowPool>) -> Option<Vec<u8>> {
-        if self.tree.has_detached() {
-            return None;
-        }
+    /// Begins a checkpoint: freezes all pages and gives what lies beside them. To be ended by [`State::thaw`].
+    pub fn freeze(&mut self, pool: &Arc<ShadowPool>) -> Vec<u8> {
         self.page_sets_mut().into_iter().for_each(|pages| pages.freeze(pool));
         let mut rest = RestWriter::new();
         self.write_rest(&mut rest);
-        Some(rest.finish())
+        rest.finish()
+    }
+    /// Ends a checkpoint, whatever came of it. Gives what was kept for it, so that freeing that takes no part of a hold.
+    pub fn thaw(&mut self) -> Vec<Box<Page>> {
+        self.page_sets_mut().into_iter().flat_map(Pages::thaw).collect()
     }
 
     fn write_rest(&self, rest: &mut RestWriter) {

@@ -81,7 +81,7 @@ fn pool() -> Arc<ShadowPool> {
 fn what_was_frozen_comes_back_whatever_happens_meanwhile() {
     let mut w = rich();
     let digest = w.state.digest();
-    let rest = w.state.freeze(&pool()).unwrap();
+    let rest = w.state.freeze(&pool());
     for n in (0..300).step_by(2).filter(|n| *n != 7) {
         w.apply(&delete(Box::leak(format!("/d/file{n:03}").into_boxed_str())));
     }
@@ -115,7 +115,7 @@ fn blocks_come_back_as_the_journal_knows_them() {
     });
     w.state.store.edit_block(blocks[0], |info| info.state = BlockState::Committed);
     assert_eq!(w.state.digest(), digest);
-    let rest = w.state.freeze(&pool()).unwrap();
+    let rest = w.state.freeze(&pool());
     let restored = rebuild(&copy_all(&w.state), &rest).unwrap();
     assert_eq!(restored.digest(), digest);
     let blocks = restored.store.blocks_of(restored.tree.resolve(&restored.store, b"/open").unwrap().last().unwrap());
@@ -134,7 +134,7 @@ fn replicas_of_an_earlier_incarnation_are_hints_and_nothing_else() {
     for b in [fused, separate] {
         w.state.store.set_replicas(b, &[on(3), on(6)]);
     }
-    let rest = w.state.freeze(&pool()).unwrap();
+    let rest = w.state.freeze(&pool());
     w.state = rebuild(&copy_all(&w.state), &rest).unwrap();
     assert_eq!((w.state.store.storage_floor(), w.state.blocks.storage_ceiling()), (StorageNumber(7), StorageNumber(7)));
     for path in ["/d/file010", "/long"] {
@@ -149,19 +149,25 @@ fn replicas_of_an_earlier_incarnation_are_hints_and_nothing_else() {
 }
 
 #[test]
-fn a_freeze_waits_until_what_was_cut_off_is_freed() {
+fn what_was_cut_off_and_not_freed_yet_is_freed_afterwards() {
     let mut w = rich();
     let d: InodeHandle = w.find("/d").unwrap();
     w.state.tree.detach(&mut w.state.store, d);
-    assert!(w.state.freeze(&pool()).is_none());
+    assert!(w.state.reclaim(50), "some are freed, others wait");
+    let rest = w.state.freeze(&pool());
+    let mut restored = rebuild(&copy_all(&w.state), &rest).unwrap();
+    assert_eq!(w.state.thaw().len(), 0);
+    assert!(restored.tree.has_detached());
+    while restored.reclaim(1_000) {}
     while w.state.reclaim(1_000) {}
-    assert!(w.state.freeze(&pool()).is_some());
+    assert_eq!(restored.digest(), w.state.digest());
+    assert_eq!(restored.store.inode_count(), w.state.store.inode_count());
 }
 
 #[test]
 fn cut_or_altered_rests_are_refused_or_another_state() {
     let mut w = rich();
-    let rest = w.state.freeze(&pool()).unwrap();
+    let rest = w.state.freeze(&pool());
     let pages = copy_all(&w.state);
     for cut in (0..rest.len()).step_by(97) {
         assert!(rebuild(&pages, &rest[..cut]).is_err(), "cut at {cut}");

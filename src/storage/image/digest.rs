@@ -18,6 +18,17 @@ impl Digest {
         self.0.iter().map(|b| format!("{b:02x}")).collect()
     }
 
+    /// The digest of 32 lower-case hexadecimal digits.
+    pub fn from_hex(hex: &str) -> Option<Digest> {
+        let mut digest = [0; 16];
+        let lower = hex.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
+        let digits = Some(hex).filter(|hex| lower && hex.len() == 32)?;
+        for (i, byte) in digest.iter_mut().enumerate() {
+            *byte = u8::from_str_radix(&digits[2 * i..2 * i + 2], 16).ok()?;
+        }
+        Some(Digest(digest))
+    }
+
     /// Content of the digest file for an image of this name.
     pub fn file_text(&self, image_name: &str) -> String {
         format!("{} *{image_name}\n", self.hex())

@@ -54,9 +54,9 @@ fn filled(directories: i64) -> State {
             store.push_block(file, &BlockInfo { block, replication: 3, ..BlockInfo::default() });
             children.push(file);
         }
-        build.set_children(store, parent, children).unwrap();
+        build.set_children(store, parent, &children).unwrap();
     }
-    build.set_children(store, root, top).unwrap();
+    build.set_children(store, root, &top).unwrap();
     state.tree = build.finish(store).unwrap();
     state.sequences.inode = InodeId(id);
     state
@@ -74,7 +74,7 @@ fn info() -> StorageInfo {
 
 fn write(disk: &dyn Disk, current: &Path, state: &mut State, log: Option<LogEnd>) -> Result<PathBuf, WriteError> {
     let pool = Arc::new(ShadowPool::new(1 << 30));
-    let rest = state.freeze(&pool).unwrap();
+    let rest = state.freeze(&pool);
     let sets = state.page_sets().iter().map(|pages| pages.frozen().0).collect();
     let mut next = |set: usize, out: &mut Vec<u8>| {
         let count = state.page_sets()[set].copy_frozen(16, out);
@@ -230,7 +230,7 @@ fn a_full_pool_leaves_nothing() {
     let (disk, current) = simulated();
     let mut state = filled(3);
     let pool = Arc::new(ShadowPool::new(0));
-    let rest = state.freeze(&pool).unwrap();
+    let rest = state.freeze(&pool);
     let root = state.tree.root();
     state.store.edit_inode(root, |inode| inode.mtime = TimeMs(5));
     let sets = state.page_sets().iter().map(|pages| pages.frozen().0).collect();
