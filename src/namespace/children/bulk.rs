@@ -1,8 +1,7 @@
 //! Small lists made in bulk: their tags were computed beside, so that no name is read again.
 
-use super::node::{self, Kind};
+use super::node;
 use super::{Lists, SMALL_MAX};
-use mem::nodes::bytes_mut;
 use record::InodeHandle;
 
 /// The tag of a name in small lists.
@@ -17,12 +16,6 @@ impl Lists {
         if count == 0 || count > SMALL_MAX {
             return (count == 0).then_some(0);
         }
-        let root = self.nodes.add(Kind::Small.words(count));
-        let words = self.nodes.get_mut(root);
-        words[0] = Kind::Small.head(count);
-        let (handles, rest) = words[1..].split_at_mut(count);
-        handles.iter_mut().zip(sorted).for_each(|(to, child)| *to = child.raw());
-        bytes_mut(rest)[..count].copy_from_slice(tags);
-        Some(root.get())
+        Some(self.small(sorted, tags.iter().copied()).get())
     }
 }

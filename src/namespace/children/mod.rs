@@ -56,12 +56,16 @@ impl Lists {
 
     /// Enters a child under the name in its record. Gives the number of the list, new if it was 0, or `None` if the name is taken.
     pub fn insert(&mut self, store: &Store, list: u32, handle: InodeHandle) -> Option<u32> {
-        let Some(root) = Node::new(list) else { return Some(self.small(store, &[handle]).get()) };
-        if self.kind(root) != Kind::Small {
+        let name = store.name(handle);
+        let Some(root) = Node::new(list) else {
+            return Some(self.small(&[handle], std::iter::once(node::tag(name))).get());
+        };
+        let words = self.nodes.get(root);
+        if node::kind(words) != Kind::Small {
             return self.insert_large(store, root, handle).map(Node::get);
         }
-        let at = node::place_small(store, self.nodes.get(root), store.name(handle)).err()?;
-        Some(self.insert_small(store, root, at, handle).get())
+        let at = node::place_small(store, words, name).err()?;
+        Some(self.insert_small(store, root, at, handle, name).get())
     }
 
     /// Takes a name out. Gives the child and the number of the list, 0 if it is empty now.
@@ -96,16 +100,21 @@ impl Lists {
     pub fn set_sorted(&mut self, store: &Store, sorted: &[InodeHandle]) -> u32 {
         match sorted.len() {
             0 => 0,
-            n if n <= SMALL_MAX => self.small(store, sorted).get(),
+            n if n <= SMALL_MAX => {
+                let tags = sorted.iter().map(|child| node::tag(store.name(*child)));
+                self.small(sorted, tags).get()
+            }
             _ => self.large(store, sorted).get(),
         }
     }
 
     /// Children in order, from the first.
     pub fn iter(&self, list: u32) -> Children<'_> {
-        match Node::new(list) {
-            Some(root) => self.children(self.first_path(root)),
-            None => Children { nodes: &self.nodes, path: Path::default(), leaf: &[], stride: 1, at: 0 },
+        let small = |leaf| Children { nodes: &self.nodes, path: Path::default(), leaf, stride: 1 };
+        match Node::new(list).map(|root| (root, self.nodes.get(root))) {
+            None => small(&[]),
+            Some((_, words)) if node::kind(words) == Kind::Small => small(node::small_handles(words)),
+            Some((root, _)) => self.children(self.first_path(root), 0),
         }
     }
 
@@ -121,15 +130,13 @@ impl Lists {
             Kind::Leaf | Kind::Inner => self.seek(store, root, start_after),
         };
         let before = self.before(&path) + usize::from(found);
-        let mut children = self.children(path);
-        children.at += usize::from(found);
-        (children, before)
+        (self.children(path, usize::from(found)), before)
     }
-
-    fn children(&self, mut path: Path) -> Children<'_> {
+    /// Children from the end of a path on, but for the first `skipped` of that leaf.
+    fn children(&self, mut path: Path, skipped: usize) -> Children<'_> {
         let (node, at) = path.pop().expect("a path has a leaf");
         let (leaf, stride) = leaf(self.nodes.get(node));
-        Children { nodes: &self.nodes, path, leaf, stride, at }
+        Children { nodes: &self.nodes, path, leaf: leaf.get((at + skipped) * stride..).unwrap_or(&[]), stride }
     }
 
     /// Bytes held.
@@ -159,10 +166,9 @@ impl Persist for Lists {
 
 /// The words of a small list or leaf with its handles, and how far apart these are; the first is the first word.
 fn leaf(words: &[u32]) -> (&[u32], usize) {
-    let count = node::count(words);
     match node::kind(words) {
-        Kind::Small => (&words[1..1 + count], 1),
-        Kind::Leaf | Kind::Inner => (&words[node::FIRST + 1..node::FIRST + 2 * count], 2),
+        Kind::Small => (node::small_handles(words), 1),
+        Kind::Leaf | Kind::Inner => (&words[node::FIRST + 1..node::FIRST + 2 * node::count(words)], 2),
     }
 }
 
@@ -172,9 +178,9 @@ pub struct Children<'a> {
     nodes: &'a Nodes,
     /// Inner nodes above the leaf.
     path: Path,
+    /// Words of the leaf from the next handle on, of which every `stride`th is one.
     leaf: &'a [u32],
     stride: usize,
-    at: usize,
 }
 
 impl Iterator for Children<'_> {
@@ -182,13 +188,12 @@ impl Iterator for Children<'_> {
     #[inline]
     fn next(&mut self) -> Option<InodeHandle> {
         loop {
-            if let Some(raw) = self.leaf.get(self.at * self.stride) {
-                self.at += 1;
+            if let Some(raw) = self.leaf.first() {
+                self.leaf = self.leaf.get(self.stride..).unwrap_or(&[]);
                 return Some(node::inode(*raw));
             }
             let node = large::next_leaf(self.nodes, &mut self.path)?;
             (self.leaf, self.stride) = leaf(self.nodes.get(node));
-            self.at = 0;
         }
     }
 }

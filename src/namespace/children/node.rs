@@ -1,7 +1,7 @@
 //! How nodes of child lists lie in words, and the search within one.
 //!
 //! ```text
-//! small   0  count 16  kind 16      1.. handles      then a tag of one byte for each
+//! small   0  count 16  kind 16      1.. a tag of one byte for each child, filled up to words      then handles
 //! leaf    0  count 16  kind 16      1  common        2.. for each child: prefix, handle
 //! inner   0  count 16  kind 16      1  common        2.. for each node below: prefix and handle of its first child, its number, its children
 //! ```
@@ -85,7 +85,7 @@ pub(super) fn inode(raw: u32) -> InodeHandle {
 #[inline]
 pub(super) fn handle(words: &[u32], at: usize) -> InodeHandle {
     inode(match kind(words) {
-        Kind::Small => words[1 + at],
+        Kind::Small => small_handles(words)[at],
         Kind::Leaf => words[FIRST + 2 * at + 1],
         Kind::Inner => words[FIRST + 4 * at + 1],
     })
@@ -93,13 +93,12 @@ pub(super) fn handle(words: &[u32], at: usize) -> InodeHandle {
 /// Tags of a small list.
 #[inline]
 pub(super) fn tags(words: &[u32]) -> &[u8] {
-    let (_, tags) = words.split_at(1 + count(words));
-    &bytes(tags)[..count(words)]
+    &mem::nodes::bytes(&words[1..])[..count(words)]
 }
-/// Words as bytes.
+/// Handles of a small list.
 #[inline]
-fn bytes(words: &[u32]) -> &[u8] {
-    mem::nodes::bytes(words)
+pub(super) fn small_handles(words: &[u32]) -> &[u32] {
+    &words[1 + count(words).div_ceil(4)..][..count(words)]
 }
 
 /// The first four bytes of a name as a number in name order; short names are filled with the lowest byte, so equal prefixes say nothing.
@@ -204,8 +203,7 @@ pub(super) fn place(store: &Store, words: &[u32], name: &[u8]) -> Result<usize, 
 
 /// Place of any name in a small list.
 pub(super) fn place_small(store: &Store, words: &[u32], name: &[u8]) -> Result<usize, usize> {
-    let handles = &words[1..1 + count(words)];
-    handles.binary_search_by(|raw| compare_names(store.name(inode(*raw)), name))
+    small_handles(words).binary_search_by(|raw| compare_names(store.name(inode(*raw)), name))
 }
 
 #[cfg(test)]

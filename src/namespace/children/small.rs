@@ -1,6 +1,6 @@
-//! Small lists: handles in name order, then their tags.
+//! Small lists: a tag of one byte for each name, filled up to whole words, then the handles, both in name order.
 
-use super::node::{self, Kind};
+use super::node::{self, Kind, inode, small_handles, tags};
 use super::{LARGE_MIN, Lists, SMALL_MAX};
 use mem::nodes::{Node, bytes_mut};
 use record::{InodeHandle, Store};
@@ -9,29 +9,37 @@ use smallvec::SmallVec;
 /// Place of the child of this name.
 #[inline]
 pub(super) fn find(store: &Store, words: &[u32], name: &[u8]) -> Option<usize> {
-    node::find_tag(node::tags(words), node::tag(name), |at| store.name(node::handle(words, at)) == name)
+    let handles = small_handles(words);
+    node::find_tag(tags(words), node::tag(name), |at| store.name(inode(handles[at])) == name)
 }
 
 impl Lists {
-    /// A small list of children in order.
-    pub(super) fn small(&mut self, store: &Store, sorted: &[InodeHandle]) -> Node {
+    /// A small list of children in order, with the tag of each.
+    pub(super) fn small(&mut self, sorted: &[InodeHandle], tags: impl Iterator<Item = u8>) -> Node {
         let count = sorted.len();
         let root = self.nodes.add(Kind::Small.words(count));
         let words = self.nodes.get_mut(root);
         words[0] = Kind::Small.head(count);
-        let (handles, tags) = words[1..].split_at_mut(count);
-        for ((to, tag), child) in handles.iter_mut().zip(bytes_mut(tags)).zip(sorted) {
-            *to = child.raw();
-            *tag = node::tag(store.name(*child));
-        }
+        let (to_tags, handles) = words[1..].split_at_mut(count.div_ceil(4));
+        handles.iter_mut().zip(sorted).for_each(|(to, child)| *to = child.raw());
+        bytes_mut(to_tags).iter_mut().zip(tags).for_each(|(to, tag)| *to = tag);
         root
     }
 
-    /// Inserts a child; a list that is full becomes large.
-    pub(super) fn insert_small(&mut self, store: &Store, root: Node, at: usize, child: InodeHandle) -> Node {
+    /// Inserts a child of this name; a list that is full becomes large.
+    #[inline]
+    pub(super) fn insert_small(
+        &mut self,
+        store: &Store,
+        root: Node,
+        at: usize,
+        child: InodeHandle,
+        name: &[u8],
+    ) -> Node {
         let count = node::count(self.nodes.get(root));
         if count == SMALL_MAX {
-            let mut all: Vec<InodeHandle> = (0..count).map(|at| node::handle(self.nodes.get(root), at)).collect();
+            let handles = small_handles(self.nodes.get(root));
+            let mut all: SmallVec<[InodeHandle; SMALL_MAX + 1]> = handles.iter().map(|raw| inode(*raw)).collect();
             all.insert(at, child);
             self.nodes.remove(root);
             return self.large(store, &all);
@@ -39,14 +47,16 @@ impl Lists {
         let root = self.nodes.resize(root, Kind::Small.words(count), Kind::Small.words(count + 1));
         let words = self.nodes.get_mut(root);
         words[0] = Kind::Small.head(count + 1);
-        let bytes = bytes_mut(words);
-        // tags move by one handle, those behind the place by themselves, too
-        let (old, new) = (4 * (1 + count), 4 * (2 + count));
-        bytes.copy_within(old + at..old + count, new + at + 1);
-        bytes.copy_within(old..old + at, new);
-        bytes[new + at] = node::tag(store.name(child));
-        words.copy_within(1 + at..1 + count, 2 + at);
-        words[1 + at] = child.raw();
+        // handles begin a word later when the tags need another one
+        let (old, new) = (1 + count.div_ceil(4), 1 + (count + 1).div_ceil(4));
+        words.copy_within(old + at..old + count, new + at + 1);
+        if new > old {
+            words.copy_within(old..old + at, new);
+        }
+        words[new + at] = child.raw();
+        let tags = &mut bytes_mut(&mut words[1..new])[..=count];
+        tags.copy_within(at..count, at + 1);
+        tags[at] = node::tag(name);
         root
     }
 
@@ -59,11 +69,12 @@ impl Lists {
             return None;
         }
         words[0] = Kind::Small.head(count - 1);
-        words.copy_within(2 + at..1 + count, 1 + at);
-        let bytes = bytes_mut(words);
-        let (old, new) = (4 * (1 + count), 4 * count);
-        bytes.copy_within(old..old + at, new);
-        bytes.copy_within(old + at + 1..old + count, new + at);
+        let (old, new) = (1 + count.div_ceil(4), 1 + (count - 1).div_ceil(4));
+        bytes_mut(&mut words[1..old])[..count].copy_within(at + 1.., at);
+        if new < old {
+            words.copy_within(old..old + at, new);
+        }
+        words.copy_within(old + at + 1..old + count, new + at);
         let words = Kind::Small.words(count - 1);
         Some(self.nodes.resize(root, words, words))
     }
@@ -77,6 +88,6 @@ impl Lists {
         }
         let all: SmallVec<[InodeHandle; LARGE_MIN]> = (0..count).map(|at| node::handle(words, at)).collect();
         self.nodes.remove(root);
-        self.small(store, &all)
+        self.small(&all, all.iter().map(|child| node::tag(store.name(*child))))
     }
 }
