@@ -36,7 +36,7 @@ pub fn dump(state: &State) -> BTreeMap<String, String> {
         let blocks: Vec<_> = store
             .blocks_of(handle)
             .iter()
-            .map(|b| (state.logged_block(store.block(*b).block), store.block(*b).replication, store.block(*b).file))
+            .map(|b| (state.logged_block(store.block(*b).block), store.block(*b).replication))
             .collect();
         let construction = tree.construction(handle).map(|c| (c.client, c.machine));
         let kind = match inode.kind {

@@ -7,7 +7,7 @@
 
 mod fuzz;
 mod generate;
-mod laws;
+pub mod laws;
 mod twin;
 mod wide;
 mod world;

@@ -6,6 +6,6 @@
 
 mod crash;
 mod datanodes;
-mod node;
-mod script;
+pub mod node;
+pub mod script;
 mod spoiled;

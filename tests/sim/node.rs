@@ -101,7 +101,9 @@ pub fn load_with(
         state.set_clock(now(os));
         state
     };
-    let (loaded, _) = image::load_copies(disk, &newest, fresh).map_err(|e| format!("{e:?}"))?;
+    // few threads: an image here has a few inodes
+    let loading = image::Loading { threads: 1, ..image::Loading::default() };
+    let (loaded, _) = image::load_copies(disk, &newest, fresh, loading).map_err(|e| format!("{e:?}"))?;
     let mut state = loaded.state;
     let formatted = directories.list.iter().filter(|d| d.formatted && d.location.roles.edits);
     let folders: Vec<PathBuf> = formatted.map(storage::dirs::Directory::current).collect();
@@ -246,7 +248,8 @@ impl Node {
             running: tokio::sync::Mutex::default(),
         };
         let clock = os.clock.clone();
-        let engine = Engine::new(state, journal, setup.settings.clone(), Policy::default(), clock, HaState::Active, checkpoints);
+        let engine =
+            Engine::new(state, journal, setup.settings.clone(), Policy::default(), clock, HaState::Active, checkpoints);
         Ok(Node { engine: Arc::new(engine), watch, _directories: directories })
     }
 }

@@ -296,7 +296,7 @@ fn is_below(path: &str, top: &str) -> bool {
 async fn call<W: Write>(engine: &Engine, op: &W, fenced: bool) -> Result<W::Reply, Refusal> {
     let who = owner();
     if fenced {
-        return engine.write(op, &who).await;
+        return engine.fence(engine.write(op, &who)).await;
     }
     let prepared = engine.view("unfenced", &who, |view| op.prepare(view))?;
     engine.turn("unfenced", &who, |turn| op.run(turn, prepared)).answer
