@@ -6,7 +6,7 @@ use record::{InodeHandle, KindTag, Store};
 use std::sync::Arc;
 use vocab::acl::{AclKind, AclScope};
 use vocab::refusal::PermissionDenied;
-use vocab::{Action, Caller, Refusal};
+use vocab::{Action, Caller, Mode, Refusal, SnapshotId};
 
 /// How a path is walked (Hadoop's `DirOp`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -147,6 +147,9 @@ impl<'a> Checker<'a> {
     /// That the inode at depth `i` grants `access`; one that does not exist grants everything.
     fn allowed(&self, path: &Resolved<'_>, i: usize, access: Action) -> Result<(), Refusal> {
         match path.inode(i) {
+            Some(inode) if path.snapshot_at(i) != SnapshotId::CURRENT => {
+                self.allowed_then(inode, path.snapshot_at(i), access, || text(&path.path_to(i)))
+            }
             Some(inode) if !self.permits(inode, access) => Err(self.denied(inode, text(&path.path_to(i)), access)),
             _ => Ok(()),
         }
@@ -164,6 +167,45 @@ impl<'a> Checker<'a> {
             mode: self.store.mode(inode),
             acl: self.tree.has_access_acl(self.store, inode),
         }))
+    }
+
+    /// That an inode as it was at a snapshot granted `access`.
+    fn allowed_then(
+        &self,
+        inode: InodeHandle,
+        snapshot: SnapshotId,
+        access: Action,
+        path: impl Fn() -> Arc<str>,
+    ) -> Result<(), Refusal> {
+        let then = self.tree.inode_at(self.store, inode, snapshot);
+        let acl = self.tree.acl_at(inode, snapshot);
+        let owner = self.store.user_name(then.user);
+        let group = self.store.group_name(then.group);
+        let has_acl = acl.first().is_some_and(|e| e.scope == AclScope::Access);
+        let owns = **owner == *self.user;
+        let granted = if has_acl {
+            let entries = acl.iter().map(|e| (e.scope, e.kind, e.name.as_deref(), e.permission));
+            self.entries_permit(entries, then.mode, access, owns, group)
+        } else if owns {
+            then.mode.user().implies(access)
+        } else if self.in_group(group) {
+            then.mode.group().implies(access)
+        } else {
+            then.mode.other().implies(access)
+        };
+        if granted {
+            return Ok(());
+        }
+        Err(Refusal::PermissionDenied(Box::new(PermissionDenied {
+            user: self.user.into(),
+            access,
+            path: path(),
+            owner: owner.clone(),
+            group: group.clone(),
+            directory: self.store.kind(inode) == KindTag::Directory,
+            mode: then.mode,
+            acl: has_acl,
+        })))
     }
 
     fn in_group(&self, group: &str) -> bool {
@@ -192,20 +234,31 @@ impl<'a> Checker<'a> {
     /// group bits of the mode.
     fn acl_permits(&self, inode: InodeHandle, access: Action, owns: bool, group: record::GroupId) -> bool {
         let mode = self.store.mode(inode);
+        let entries = self.tree.acl_entries(inode).map(|e| (e.scope, e.kind, e.name, e.permission));
+        self.entries_permit(entries, mode, access, owns, self.store.group_name(group))
+    }
+
+    fn entries_permit<'e>(
+        &self,
+        entries: impl Iterator<Item = (AclScope, AclKind, Option<&'e str>, Action)>,
+        mode: Mode,
+        access: Action,
+        owns: bool,
+        group: &str,
+    ) -> bool {
         if owns {
             return mode.user().implies(access);
         }
         let masked = |granted: Action| Action(granted.0 & mode.group().0);
         let mut matched = false;
-        for entry in self.tree.acl_entries(inode).take_while(|e| e.scope == AclScope::Access) {
-            match entry.kind {
-                AclKind::User if entry.name == Some(self.user) => {
-                    return masked(entry.permission).implies(access);
+        for (_, kind, name, permission) in entries.take_while(|(scope, ..)| *scope == AclScope::Access) {
+            match kind {
+                AclKind::User if name == Some(self.user) => {
+                    return masked(permission).implies(access);
                 }
                 AclKind::Group => {
-                    let name = entry.name.unwrap_or(self.store.group_name(group));
-                    if self.in_group(name) {
-                        if masked(entry.permission).implies(access) {
+                    if self.in_group(name.unwrap_or(group)) {
+                        if masked(permission).implies(access) {
                             return true;
                         }
                         matched = true;

@@ -1,10 +1,11 @@
 //! Content summary: a walk that can stop after any number of inodes and go on in another hold of the lock. Between holds it keeps ids and names, no
 //! handles; what vanished meanwhile is skipped.
 
+use crate::snapshot::{Gone, Link};
 use crate::{Tree, quota};
 use record::{InodeHandle, KindTag, Store};
 use vocab::quota::Usage;
-use vocab::{InodeId, Refusal};
+use vocab::{InodeId, Refusal, SnapshotId};
 
 /// Totals of a subtree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -26,6 +27,8 @@ pub struct Summary {
 pub struct SummaryWalk {
     /// Totals so far.
     pub totals: Summary,
+    /// What of them only snapshots hold.
+    pub past: Summary,
     /// Directories entered, with the last child that was counted.
     open: Vec<(InodeId, Vec<u8>)>,
 }
@@ -41,8 +44,24 @@ impl SummaryWalk {
         top: InodeHandle,
         enter: &dyn Fn(InodeHandle) -> Result<(), Refusal>,
     ) -> Result<SummaryWalk, Refusal> {
-        let mut walk = SummaryWalk { totals: Summary::default(), open: Vec::new() };
+        let mut walk = SummaryWalk { totals: Summary::default(), past: Summary::default(), open: Vec::new() };
         walk.count(tree, store, top, enter)?;
+        Ok(walk)
+    }
+
+    /// Counts something as it was at a snapshot, in one step.
+    ///
+    /// # Errors
+    /// What `enter` says of a directory that may not be entered.
+    pub fn of_past(
+        tree: &Tree,
+        store: &Store,
+        top: InodeHandle,
+        snapshot: SnapshotId,
+        enter: &dyn Fn(InodeHandle) -> Result<(), Refusal>,
+    ) -> Result<SummaryWalk, Refusal> {
+        let mut walk = SummaryWalk { totals: Summary::default(), past: Summary::default(), open: Vec::new() };
+        tree.summarize(store, &Gone { inode: top, link: Link::Plain }, snapshot, enter, &mut walk.totals)?;
         Ok(walk)
     }
 
@@ -99,6 +118,14 @@ impl SummaryWalk {
             KindTag::Directory => {
                 enter(inode)?;
                 self.totals.directories += 1;
+                for diff in tree.snapshots.directory_diffs(inode) {
+                    for gone in &diff.deleted {
+                        let mut past = Summary::default();
+                        tree.summarize(store, gone, SnapshotId::CURRENT, enter, &mut past)?;
+                        self.totals.add(&past);
+                        self.past.add(&past);
+                    }
+                }
                 self.open.push((store.inode_id(inode), Vec::new()));
             }
             KindTag::File => {
@@ -113,7 +140,61 @@ impl SummaryWalk {
     }
 }
 
+impl Summary {
+    /// Adds other totals.
+    pub fn add(&mut self, more: &Summary) {
+        let Summary { length, files, directories, symlinks, usage } = more;
+        self.length += length;
+        self.files += files;
+        self.directories += directories;
+        self.symlinks += symlinks;
+        quota::add(&mut self.usage, usage);
+    }
+}
+
 impl Tree {
+    /// Counts what a directory holds or held, as of a snapshot. As of the present, what deleted lists below hold counts too.
+    fn summarize(
+        &self,
+        store: &Store,
+        entry: &Gone,
+        snapshot: SnapshotId,
+        enter: &dyn Fn(InodeHandle) -> Result<(), Refusal>,
+        totals: &mut Summary,
+    ) -> Result<(), Refusal> {
+        let inode = entry.inode;
+        let snapshot = match entry.link {
+            Link::Named { last, .. } if snapshot == SnapshotId::CURRENT => last,
+            _ => snapshot,
+        };
+        match store.kind(inode) {
+            KindTag::Directory => {
+                enter(inode)?;
+                totals.directories += 1;
+                totals.usage.namespace += 1;
+                if snapshot == SnapshotId::CURRENT {
+                    for gone in self.snapshots.directory_diffs(inode).iter().flat_map(|d| &d.deleted) {
+                        self.summarize(store, gone, snapshot, enter, totals)?;
+                    }
+                }
+                for child in self.children_at(store, inode, snapshot) {
+                    self.summarize(store, &child, snapshot, enter, totals)?;
+                }
+            }
+            KindTag::File => {
+                totals.files += 1;
+                totals.length += self.file_length_at(store, inode, snapshot);
+                quota::add(&mut totals.usage, &self.usage_at(store, inode, snapshot));
+            }
+            KindTag::Symlink => {
+                totals.symlinks += 1;
+                totals.usage.namespace += 1;
+            }
+            KindTag::Reference => {}
+        }
+        Ok(())
+    }
+
     /// Length of a file in bytes: the sum of its blocks, the last one of an open file included as far as it is known.
     pub fn file_length(&self, store: &Store, file: InodeHandle) -> u64 {
         let count = store.block_count_of(file);

@@ -51,6 +51,14 @@ impl<'a> View<'a> {
         self.resolve_for(path, Walk::Read, false)
     }
 
+    /// As [`View::resolve`] to change something, with nothing asked of the caller.
+    ///
+    /// # Errors
+    /// As [`View::resolve`], without `PermissionDenied`.
+    pub fn resolve_unchecked<'p>(&self, path: &'p [u8]) -> Result<Resolved<'p>, Refusal> {
+        self.resolve_for(path, Walk::Write, false)
+    }
+
     fn resolve_for<'p>(&self, path: &'p [u8], walk: Walk, permissions: bool) -> Result<Resolved<'p>, Refusal> {
         if walk.creates() && !is_valid_name(path) {
             return Err(invalid_path(&format!("Invalid file name: {}", text(path))));

@@ -2,12 +2,13 @@
 
 use crate::View;
 use blocks::{Located, Reader};
-use record::{BlockInfo, Features, InodeHandle, InodeKind, KindTag};
+use namespace::Resolved;
+use record::{BlockInfo, Features, Inode, InodeHandle, InodeKind, KindTag};
 use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::sync::Arc;
 use vocab::erasure_coding::ErasureCodingPolicy;
-use vocab::{BlockState, InodeId, Mode, TimeMs};
+use vocab::{BlockState, InodeId, Mode, SnapshotId, TimeMs};
 
 /// Status of an inode. Borrows names from the state; [`FileStatus::into_owned`] cuts loose.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -102,8 +103,28 @@ pub struct LocatedBlocks {
 impl<'a> View<'a> {
     /// Status of an inode under a name (empty for the path itself). `storage_policy` is the one in effect.
     pub fn status(&self, inode: InodeHandle, name: &'a [u8], storage_policy: u8) -> FileStatus<'a> {
+        self.status_of(inode, self.state.store.inode(inode), Cow::Borrowed(name), storage_policy)
+    }
+
+    /// Status of an inode as it was at a snapshot.
+    pub fn past_status(&self, inode: InodeHandle, name: Vec<u8>, storage_policy: u8, snapshot: SnapshotId) -> FileStatus<'a> {
+        let (tree, store) = (&self.state.tree, &self.state.store);
+        let mut status = self.status_of(inode, tree.inode_at(store, inode, snapshot), Cow::Owned(name), storage_policy);
+        match status.kind {
+            KindTag::File => status.length = tree.file_length_at(store, inode, snapshot),
+            KindTag::Directory => {
+                status.children = tree.children_at(store, inode, snapshot).len() as u32;
+                if tree.snapshot_root(store, inode).is_some_and(|root| root.by_id(snapshot).is_some()) {
+                    status.flags.0 &= !StatusFlags::SNAPSHOTTABLE;
+                }
+            }
+            KindTag::Symlink | KindTag::Reference => {}
+        }
+        status
+    }
+
+    fn status_of(&self, inode: InodeHandle, i: Inode, name: Cow<'a, [u8]>, storage_policy: u8) -> FileStatus<'a> {
         let store = &self.state.store;
-        let i = store.inode(inode);
         let mut flags = 0;
         if i.features.contains(Features::ACL) {
             flags |= StatusFlags::ACL;
@@ -118,7 +139,7 @@ impl<'a> View<'a> {
         }
         let mut status = FileStatus {
             kind: i.kind.tag(),
-            name: Cow::Borrowed(name),
+            name,
             id: i.id,
             length: 0,
             replication: 0,
@@ -154,6 +175,26 @@ impl<'a> View<'a> {
             _ => self.state.tree.storage_policy(&self.state.store, inode),
         };
         self.status(inode, b"", policy)
+    }
+
+    /// Status of what a path names, in the present or the past, as the answer for the path.
+    pub fn status_of_path(&self, resolved: &Resolved<'_>) -> Option<FileStatus<'a>> {
+        let inode = resolved.last()?;
+        match resolved.snapshot() {
+            SnapshotId::CURRENT => Some(self.own_status(inode)),
+            snapshot => Some(self.past_status(inode, Vec::new(), self.past_policy(inode, snapshot), snapshot)),
+        }
+    }
+    /// The storage policy in effect for an inode as it was.
+    pub(crate) fn past_policy(&self, inode: InodeHandle, snapshot: SnapshotId) -> u8 {
+        let (tree, store) = (&self.state.tree, &self.state.store);
+        match tree.inode_at(store, inode, snapshot).kind {
+            InodeKind::File { storage_policy, .. } | InodeKind::Directory { storage_policy, .. } if storage_policy != 0 => {
+                storage_policy
+            }
+            InodeKind::Symlink => 0,
+            _ => store.parent(inode).map_or(0, |parent| tree.storage_policy(store, parent)),
+        }
     }
 
     /// Where the caller reads from.
@@ -204,6 +245,47 @@ impl<'a> View<'a> {
             Some(given) if at == blocks.len() => Some(given.clone()),
             _ => Some(self.locate(blocks[blocks.len() - 1], last_start, reader)),
         };
+        answer
+    }
+
+    /// [`View::located_blocks`] of a file as it was at a snapshot.
+    pub fn past_blocks(
+        &self,
+        file: InodeHandle,
+        snapshot: SnapshotId,
+        offset: u64,
+        length: u64,
+        reader: &Reader<'_>,
+    ) -> LocatedBlocks {
+        let state = self.state;
+        if snapshot == SnapshotId::CURRENT {
+            return self.located_blocks(file, offset, length, reader);
+        }
+        let whole = state.tree.file_length_at(&state.store, file, snapshot);
+        let blocks = state.tree.blocks_at(&state.store, file, snapshot);
+        let mut answer = LocatedBlocks {
+            erasure_coding: state.tree.erasure_coding_policy(&state.store, file).cloned().map(Box::new),
+            ..LocatedBlocks::default()
+        };
+        if blocks.is_empty() {
+            return answer;
+        }
+        (answer.file_length, answer.last_complete) = (whole, true);
+        let end = offset.saturating_add(length.min(whole.saturating_sub(offset)));
+        let (mut start, mut last) = (0, None);
+        for b in &blocks {
+            let size = state.store.block_core(*b).length;
+            if last.is_none() && start + size >= whole {
+                last = Some((*b, start));
+            }
+            // the first block comes for an empty range too
+            let touches = start < end && start + size > offset || start == end && start == 0 && answer.blocks.is_empty();
+            if touches {
+                answer.blocks.push(self.locate(*b, start, reader));
+            }
+            start += size;
+        }
+        answer.last = last.map(|(b, start)| self.locate(b, start, reader));
         answer
     }
 

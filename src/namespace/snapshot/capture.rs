@@ -141,6 +141,21 @@ impl Tree {
         }
     }
 
+    /// Whether a snapshot would hold a block of a file that is cut now.
+    pub fn truncate_is_kept(&self, store: &Store, file: InodeHandle, b: record::BlockHandle) -> bool {
+        if self.snapshots.is_empty() {
+            return false;
+        }
+        let latest = self.latest_snapshot(store, file);
+        let diffs = self.snapshots.file_diffs(file);
+        let held = |diff: &FileDiff| diff.blocks.as_ref().map(|blocks| blocks.contains(&b));
+        if latest != SnapshotId::CURRENT && self.is_recorded(store, file, latest) {
+            let newest = diffs.last().filter(|d| d.snapshot >= latest).and_then(held);
+            return newest.unwrap_or(true);
+        }
+        diffs.iter().rev().find_map(held).unwrap_or(false)
+    }
+
     /// Whether a snapshot holds a block of a file on its own.
     pub fn is_held_by_snapshot(&self, file: InodeHandle, b: record::BlockHandle) -> bool {
         let diffs = self.snapshots.file_diffs(file);

@@ -18,6 +18,7 @@ mod roots;
 mod usage;
 
 mod build;
+pub mod report;
 
 pub use clean::Reclaimed;
 pub use diff::{AttributeCopy, DirectoryDiff, FileDiff, Gone, Link};

@@ -28,12 +28,12 @@ pub fn get_acl_status(view: &View<'_>, path: &[u8]) -> Result<AclStatus, Refusal
     check_enabled(view)?;
     let resolved = view.resolve(path, Walk::Read)?;
     let inode = view.inode_of(&resolved)?;
-    let store = &view.state.store;
-    let (user, group) = store.owner(inode);
+    let (tree, store) = (&view.state.tree, &view.state.store);
+    let then = tree.inode_at(store, inode, resolved.snapshot());
     Ok(AclStatus {
-        owner: store.user_name(user).clone(),
-        group: store.group_name(group).clone(),
-        mode: store.mode(inode),
-        entries: view.state.tree.acl(inode),
+        owner: store.user_name(then.user).clone(),
+        group: store.group_name(then.group).clone(),
+        mode: then.mode,
+        entries: tree.acl_at(inode, resolved.snapshot()),
     })
 }

@@ -1,8 +1,8 @@
 //! getBatchedListing: pages of several directories in one call.
 
-use super::listing::{ListingVisitor, check_no_snapshots, list_directory, list_reserved};
+use super::listing::{ListingVisitor, Page, check_no_snapshots, list_directory, list_past, list_reserved, list_snapshots};
 use crate::View;
-use namespace::Walk;
+use namespace::{Resolved, Walk};
 use namespace::resolve::is_exactly_reserved;
 use record::KindTag;
 use vocab::{Action, Refusal};
@@ -109,6 +109,9 @@ fn list_one(
         *left = left.saturating_sub(page.given);
         return Ok(None);
     }
+    if resolved.is_past() {
+        return list_one_past(view, index, &resolved, start_after, need_location, left, visitor);
+    }
     check_no_snapshots(view, &resolved)?;
     let Some(inode) = resolved.last() else {
         return Err(Refusal::not_found(format!("Path {} does not exist", view.path_text(path))));
@@ -131,5 +134,33 @@ fn list_one(
     let last = names.last;
     visitor.end(page.remaining);
     *left -= page.given;
+    Ok((page.remaining > 0).then_some(last))
+}
+
+/// [`list_one`] in the past.
+fn list_one_past(
+    view: &View<'_>,
+    index: usize,
+    resolved: &Resolved<'_>,
+    start_after: &[u8],
+    need_location: bool,
+    left: &mut usize,
+    visitor: &mut dyn BatchedVisitor,
+) -> Result<Option<Vec<u8>>, Refusal> {
+    if resolved.last().is_none() && resolved.snapshots_of().is_none() {
+        return Err(Refusal::not_found(format!("Path {} does not exist", resolved.path_text())));
+    }
+    if resolved.last().is_some_and(|inode| view.state.store.kind(inode) == KindTag::Directory) {
+        view.check_inode(resolved, Action::READ_EXECUTE)?;
+    }
+    visitor.begin(index);
+    let mut names = LastName { inner: visitor, last: start_after.to_vec() };
+    let page = match resolved.snapshots_of() {
+        Some(directory) => Some(list_snapshots(view, directory, start_after, *left, &mut names)),
+        None => list_past(view, resolved, start_after, need_location, *left, &mut names),
+    };
+    let (page, last) = (page.unwrap_or(Page::default()), names.last);
+    visitor.end(page.remaining);
+    *left = left.saturating_sub(page.given);
     Ok((page.remaining > 0).then_some(last))
 }

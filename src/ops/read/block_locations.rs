@@ -27,20 +27,30 @@ pub fn get_block_locations(view: &View<'_>, path: &[u8], offset: i64, length: i6
     }
     let resolved = view.resolve_before_access(path)?;
     let file = view.file_of(&resolved)?;
-    check_readable_by_superuser(view, file)?;
+    check_readable_by_superuser(view, file, &resolved)?;
     view.check_inode(&resolved, Action::READ)?;
-    let blocks = view.located_blocks(file, offset as u64, length as u64, &view.reader());
+    let blocks = view.past_blocks(file, resolved.snapshot(), offset as u64, length as u64, &view.reader());
     if blocks.blocks.iter().any(|b| b.located.locations.is_empty()) {
         view.check_safe_mode(|| format!("Zero blocklocations for {text}"))?;
     }
-    let touch = view.wants_access_time(file).then(|| view.state.store.inode_id(file));
+    let touch = (!resolved.is_past() && view.wants_access_time(file)).then(|| view.state.store.inode_id(file));
     Ok(BlockLocations { blocks, touch })
 }
 
 /// A file may be closed to superusers by an attribute of its own.
-fn check_readable_by_superuser(view: &View<'_>, file: record::InodeHandle) -> Result<(), Refusal> {
-    let mark = view.state.tree.xattr(file, vocab::xattr::XattrNamespace::Security, "hdfs.unreadable.by.superuser");
-    if mark.is_some() && view.settings.permissions && view.is_superuser() {
+fn check_readable_by_superuser(
+    view: &View<'_>,
+    file: record::InodeHandle,
+    resolved: &namespace::Resolved<'_>,
+) -> Result<(), Refusal> {
+    let (namespace, name) = (vocab::xattr::XattrNamespace::Security, "hdfs.unreadable.by.superuser");
+    let mark = if resolved.is_past() {
+        let all = view.state.tree.xattrs_at(file, resolved.snapshot());
+        all.iter().any(|x| x.namespace == namespace && &*x.name == name)
+    } else {
+        view.state.tree.xattr(file, namespace, name).is_some()
+    };
+    if mark && view.settings.permissions && view.is_superuser() {
         let user = &view.caller.user;
         let text = format!("Access is denied for {user} since the superuser is not allowed to perform this operation.");
         return Err(Refusal::AccessControl(text.into()));

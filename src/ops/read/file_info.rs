@@ -2,23 +2,36 @@
 
 use crate::View;
 use crate::status::{FileStatus, LocatedBlocks, reserved_status};
-use namespace::Walk;
+use namespace::{Resolved, Walk};
 use namespace::resolve::is_exactly_reserved;
-use record::{InodeHandle, KindTag};
+use record::{Features, InodeHandle, KindTag};
 use vocab::{Action, Refusal};
 
 /// The inode of a path, or `None`. Superusers get `None` also where an ancestor is a file; others a refusal.
-fn find(view: &View<'_>, path: &[u8], walk: Walk) -> Result<Option<InodeHandle>, Refusal> {
+fn find<'p>(view: &View<'_>, path: &'p [u8], walk: Walk) -> Result<Option<Resolved<'p>>, Refusal> {
     match view.resolve(path, walk) {
-        Ok(resolved) => Ok(resolved.last()),
+        Ok(resolved) => Ok(Some(resolved).filter(|r| r.last().is_some() || r.snapshots_of().is_some())),
         Err(Refusal::AccessControl(_) | Refusal::PermissionDenied(_)) if view.is_superuser() => Ok(None),
         Err(refusal) => Err(refusal),
     }
 }
 
 fn status_of<'a>(view: &View<'a>, path: &[u8], walk: Walk) -> Result<Option<FileStatus<'a>>, Refusal> {
-    let inode = find(view, path, walk)?;
-    Ok(if is_exactly_reserved(path) { Some(reserved_status()) } else { inode.map(|inode| view.own_status(inode)) })
+    let found = find(view, path, walk)?;
+    if is_exactly_reserved(path) {
+        return Ok(Some(reserved_status()));
+    }
+    Ok(found.and_then(|found| match found.snapshots_of() {
+        Some(directory) => snapshots_status(view, directory),
+        None => view.status_of_path(&found),
+    }))
+}
+
+/// Status of `.snapshot` itself: a directory with nothing of its own.
+fn snapshots_status<'a>(view: &View<'a>, directory: InodeHandle) -> Option<FileStatus<'a>> {
+    let allowed = directory == view.state.tree.root()
+        || view.state.store.features(directory).contains(Features::SNAPSHOTTABLE);
+    allowed.then(|| FileStatus { id: vocab::InodeId(-1), mode: vocab::Mode::new(0o777), ..reserved_status() })
 }
 
 /// getFileInfo: status of what a path names, symlinks followed by the client; `None` if there is nothing.
@@ -45,12 +58,15 @@ pub fn get_located_file_info<'a>(
     view: &View<'a>,
     path: &[u8],
 ) -> Result<Option<(FileStatus<'a>, Option<LocatedBlocks>)>, Refusal> {
-    let Some(inode) = find(view, path, Walk::Read)? else {
+    let Some(found) = find(view, path, Walk::Read)? else {
         return Ok(is_exactly_reserved(path).then(|| (reserved_status(), None)));
     };
-    let located =
-        (view.state.store.kind(inode) == KindTag::File).then(|| view.all_located_blocks(inode, &view.reader()));
-    Ok(Some((view.own_status(inode), located)))
+    if let Some(directory) = found.snapshots_of() {
+        return Ok(snapshots_status(view, directory).map(|status| (status, None)));
+    }
+    let file = found.last().filter(|inode| view.state.store.kind(*inode) == KindTag::File);
+    let located = file.map(|file| view.past_blocks(file, found.snapshot(), 0, u64::MAX, &view.reader()));
+    Ok(view.status_of_path(&found).map(|status| (status, located)))
 }
 
 /// isFileClosed.
@@ -89,7 +105,7 @@ pub fn check_access(view: &View<'_>, path: &[u8], action: Action) -> Result<(), 
 /// # Errors
 /// `FileNotFound`, `Io` for what is no symlink; access.
 pub fn get_link_target<'a>(view: &View<'a>, path: &[u8]) -> Result<&'a [u8], Refusal> {
-    let Some(inode) = find(view, path, Walk::ReadLink)? else {
+    let Some(inode) = find(view, path, Walk::ReadLink)?.and_then(|found| found.last()) else {
         return Err(Refusal::not_found(format!("File does not exist: {}", view.path_text(path))));
     };
     if view.state.store.kind(inode) != KindTag::Symlink {

@@ -6,8 +6,9 @@ use blocks::Reader;
 use namespace::resolve::is_exactly_reserved;
 use namespace::{Resolved, Walk};
 use record::{InodeHandle, KindTag};
+use vocab::path::compare_names;
 use vocab::storage_policy::UNSPECIFIED;
-use vocab::{Action, Mode, Refusal};
+use vocab::{Action, Mode, Refusal, SnapshotId};
 
 /// Who takes the entries of a listing.
 pub trait ListingVisitor {
@@ -50,8 +51,15 @@ pub fn get_listing(
     if is_exactly_reserved(path) {
         return Ok(Some(list_reserved(view, visitor)));
     }
+    if let Some(directory) = resolved.snapshots_of() {
+        return Ok(Some(list_snapshots(view, directory, &start_after, view.settings.listing_limit, visitor)));
+    }
     check_no_snapshots(view, &resolved)?;
     let Some(inode) = resolved.last() else { return Ok(None) };
+    if resolved.is_past() {
+        let limit = view.settings.listing_limit;
+        return Ok(list_past(view, &resolved, &start_after, need_location, limit, visitor));
+    }
     let policy = view.state.tree.storage_policy(&view.state.store, inode);
     if !is_directory(inode) {
         let mut budget = view.settings.listing_limit as i64;
@@ -70,6 +78,75 @@ pub(super) fn check_no_snapshots(view: &View<'_>, resolved: &Resolved<'_>) -> Re
     let directory = resolved.path_to(resolved.depth() - 1);
     let text = format!("Directory is not a snapshottable directory: {}", view.path_text(&directory));
     Err(Refusal::Snapshot(text.into()))
+}
+
+/// The snapshots of a directory as entries of `.snapshot`, after a name.
+pub(super) fn list_snapshots(
+    view: &View<'_>,
+    directory: InodeHandle,
+    start_after: &[u8],
+    limit: usize,
+    visitor: &mut dyn ListingVisitor,
+) -> Page {
+    let Some(root) = view.state.tree.snapshot_root(&view.state.store, directory) else { return Page::default() };
+    let from = root.snapshots.partition_point(|s| compare_names(&s.name, start_after).is_le());
+    let from = if start_after.is_empty() { 0 } else { from };
+    let rest = &root.snapshots[from..];
+    for snapshot in rest.iter().take(limit) {
+        visitor.entry(&view.past_status(directory, snapshot.name.to_vec(), 0, snapshot.id), None);
+    }
+    let given = rest.len().min(limit);
+    Page { given, remaining: rest.len() - given }
+}
+
+/// A file or a directory as it was.
+pub(super) fn list_past(
+    view: &View<'_>,
+    resolved: &Resolved<'_>,
+    start_after: &[u8],
+    need_location: bool,
+    limit: usize,
+    visitor: &mut dyn ListingVisitor,
+) -> Option<Page> {
+    let (state, snapshot, inode) = (view.state, resolved.snapshot(), resolved.last()?);
+    let reader = need_location.then(|| view.reader());
+    let mut budget = limit as i64;
+    if state.store.kind(inode) != KindTag::Directory {
+        give_past(view, inode, Vec::new(), snapshot, reader.as_ref(), visitor, &mut budget);
+        return Some(Page { given: 1, remaining: 0 });
+    }
+    let children = state.tree.children_at(&state.store, inode, snapshot);
+    let from = children.partition_point(|c| compare_names(c.name(&state.store), start_after).is_le());
+    let rest = &children[if start_after.is_empty() { 0 } else { from }..];
+    let mut given = 0;
+    for child in rest.iter().take(limit) {
+        let name = child.name(&state.store).to_vec();
+        give_past(view, child.inode, name, snapshot, reader.as_ref(), visitor, &mut budget);
+        given += 1;
+        if budget <= 0 {
+            break;
+        }
+    }
+    Some(Page { given, remaining: rest.len() - given })
+}
+
+fn give_past(
+    view: &View<'_>,
+    inode: InodeHandle,
+    name: Vec<u8>,
+    snapshot: SnapshotId,
+    reader: Option<&Reader<'_>>,
+    visitor: &mut dyn ListingVisitor,
+    budget: &mut i64,
+) {
+    let status = view.past_status(inode, name, view.past_policy(inode, snapshot), snapshot);
+    if let Some(reader) = reader.filter(|_| status.kind == KindTag::File) {
+        let located = view.past_blocks(inode, snapshot, 0, u64::MAX, reader);
+        *budget -= located.blocks.len() as i64 * i64::from(status.replication);
+        visitor.entry(&status, Some(&located));
+    } else {
+        visitor.entry(&status, None);
+    }
 }
 
 /// A start name that is a whole path below `/.reserved` stands for the last name of what it resolves to.

@@ -1,16 +1,72 @@
-//! getSnapshottableDirListing, getSnapshotListing, getSnapshotDiffReport, as they are where there is no snapshot: the root alone allows
-//! snapshots, from birth and with a quota of none.
+//! getSnapshottableDirListing, getSnapshotListing, getSnapshotDiffReport.
 
 use crate::View;
-use namespace::{Resolved, Walk};
-use record::KindTag;
-use vocab::{Action, Refusal};
+use crate::status::FileStatus;
+use crate::write::snapshots::{directory_of, root_of};
+use namespace::Walk;
+use namespace::snapshot::report::{Change, Listing};
+use record::InodeHandle;
+use vocab::path::compare_names;
+use vocab::{Action, Refusal, SnapshotId};
 
-/// getSnapshotListing: that the path is a directory which allows snapshots; there is none to list.
+/// A directory that allows snapshots.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Snapshottable<'a> {
+    /// Its status; the name is its own.
+    pub status: FileStatus<'a>,
+    /// Path of the directory above; empty for the root.
+    pub parent: Vec<u8>,
+    /// How many snapshots it has.
+    pub count: u32,
+    /// How many it may have.
+    pub quota: u32,
+}
+
+/// getSnapshottableDirListing: the caller's own, or all for a superuser.
+pub fn get_snapshottable<'a>(view: &View<'a>) -> Vec<Snapshottable<'a>> {
+    let (tree, store) = (&view.state.tree, &view.state.store);
+    let all = view.is_superuser() || !view.settings.permissions;
+    let mine = |d: InodeHandle| all || **store.user_name(store.owner(d).0) == *view.caller.user;
+    let mut found: Vec<Snapshottable<'_>> = tree
+        .snapshots
+        .roots()
+        .filter(|(_, root)| mine(root.directory))
+        .map(|(_, root)| Snapshottable {
+            status: plain(view, root.directory, store.name(root.directory)),
+            parent: store.parent(root.directory).map_or(Vec::new(), |above| tree.path_of(store, above)),
+            count: root.snapshots.len() as u32,
+            quota: root.quota,
+        })
+        .collect();
+    found.sort_by(|a, b| {
+        compare_names(&a.parent, &b.parent).then_with(|| compare_names(&a.status.name, &b.status.name))
+    });
+    found
+}
+
+/// Status without marks and policies, as these listings have it.
+fn plain<'a>(view: &View<'a>, inode: InodeHandle, name: &'a [u8]) -> FileStatus<'a> {
+    FileStatus { flags: Default::default(), erasure_coding: None, ..view.status(inode, name, 0) }
+}
+
+/// A snapshot in a listing.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SnapshotStatus<'a> {
+    /// Status of the directory as it was; the name is the snapshot's.
+    pub status: FileStatus<'a>,
+    /// Number.
+    pub id: SnapshotId,
+    /// Path of the directory.
+    pub parent: Vec<u8>,
+    /// Whether it was deleted and waits for older ones to go.
+    pub is_deleted: bool,
+}
+
+/// getSnapshotListing.
 ///
 /// # Errors
 /// `FileNotFound`, `PathIsNotDirectory`, `ParentNotDirectory`, `Snapshot` for a directory that does not allow any; access.
-pub fn get_snapshot_listing(view: &View<'_>, path: &[u8]) -> Result<(), Refusal> {
+pub fn get_snapshot_listing<'a>(view: &View<'a>, path: &[u8]) -> Result<Vec<SnapshotStatus<'a>>, Refusal> {
     let resolved = view.state.tree.resolve(&view.state.store, path)?;
     // Quirk: a_file_above_a_snapshot_root_is_no_access_refusal: unlike other reads this one names the file as it is
     let checker = view.checker();
@@ -20,42 +76,81 @@ pub fn get_snapshot_listing(view: &View<'_>, path: &[u8]) -> Result<(), Refusal>
         checker.traverse_unchecked(&resolved)?
     }
     view.check_inode(&resolved, Action::READ)?;
-    if !is_root(view, &resolved, |path| Refusal::PathIsNotDirectory(path.into()))? {
-        let text = format!("Directory is not a snapshottable directory: {}", resolved.path_text());
-        return Err(Refusal::Snapshot(text.into()));
-    }
-    Ok(())
+    let (directory, root) = root_of(view, &resolved)?;
+    let (tree, store) = (&view.state.tree, &view.state.store);
+    let children = store.children(directory).1;
+    let one = |snapshot: &namespace::snapshot::Snapshot| SnapshotStatus {
+        status: FileStatus {
+            flags: Default::default(),
+            erasure_coding: None,
+            children,
+            ..view.past_status(directory, snapshot.name.to_vec(), 0, snapshot.id)
+        },
+        id: snapshot.id,
+        parent: tree.path_of(store, directory),
+        is_deleted: snapshot.is_deleted(),
+    };
+    Ok(root.map_or(Vec::new(), |root| root.snapshots.iter().map(one).collect()))
 }
 
-/// getSnapshotDiffReport and its paged form, between two snapshots; an empty name stands for the present state.
-///
-/// # Errors
-/// `FileNotFound`; `Snapshot` for paths that are not below a directory with snapshots, and for names of snapshots; access.
-pub fn get_snapshot_diff(view: &View<'_>, path: &[u8], from: &str, to: &str) -> Result<(), Refusal> {
+/// What a diff was asked of.
+struct Asked {
+    scope: InodeHandle,
+    from: SnapshotId,
+    to: SnapshotId,
+}
+
+fn asked(view: &View<'_>, path: &[u8], from: &str, to: &str) -> Result<Asked, Refusal> {
     let resolved = view.resolve(path, Walk::Read)?;
     // what is read lies below it
     view.check_inode(&resolved, Action::EXECUTE)?;
     let snapshot = |text: String| Refusal::Snapshot(text.into());
-    if !is_root(view, &resolved, |path| Refusal::AccessControl(format!("{path} (is not a directory)").into()))? {
-        let path = resolved.path_text();
-        return Err(snapshot(format!("The path {path} is neither snapshottable nor under a snapshot root!")));
-    }
-    match [from, to].into_iter().find(|name| !name.is_empty()) {
-        Some(name) => Err(snapshot(format!("Cannot find the snapshot of directory / with name {name}"))),
-        None => Ok(()),
-    }
+    let scope = directory_of(view, &resolved).map_err(|refusal| match refusal {
+        Refusal::PathIsNotDirectory(path) => Refusal::AccessControl(format!("{path} (is not a directory)").into()),
+        other => other,
+    })?;
+    let (tree, store) = (&view.state.tree, &view.state.store);
+    let mut above = Some(scope);
+    let root = loop {
+        let Some(directory) = above else {
+            let path = resolved.path_text();
+            return Err(snapshot(format!("The path {path} is neither snapshottable nor under a snapshot root!")));
+        };
+        let root = tree.snapshot_root(store, directory);
+        if root.is_some() || directory == tree.root() && directory == scope {
+            break root;
+        }
+        above = store.parent(directory);
+    };
+    let named = |name: &str| match (name, root) {
+        ("", _) => Ok(SnapshotId::CURRENT),
+        (_, Some(root)) if root.snapshot(name.as_bytes()).is_some() => {
+            Ok(root.snapshot(name.as_bytes()).map_or(SnapshotId::CURRENT, |s| s.id))
+        }
+        _ => {
+            let path = view.path_text(&tree.path_of(store, above.unwrap_or(scope)));
+            Err(snapshot(format!("Cannot find the snapshot of directory {path} with name {name}")))
+        }
+    };
+    Ok(Asked { scope, from: named(from)?, to: named(to)? })
 }
 
-/// Whether an existing directory is the root.
-fn is_root(view: &View<'_>, resolved: &Resolved<'_>, no_directory: fn(&str) -> Refusal) -> Result<bool, Refusal> {
-    let path = resolved.path_text();
-    let Some(inode) = resolved.last() else {
-        return Err(Refusal::not_found(format!("Directory does not exist: {path}")));
-    };
-    if view.state.store.kind(inode) != KindTag::Directory {
-        return Err(no_directory(&path));
-    }
-    Ok(inode == view.state.tree.root())
+/// getSnapshotDiffReport between two snapshots; an empty name stands for the present state.
+///
+/// # Errors
+/// `FileNotFound`; `Snapshot` for paths that are not below a directory with snapshots, and for names of snapshots; access.
+pub fn get_snapshot_diff(view: &View<'_>, path: &[u8], from: &str, to: &str) -> Result<Vec<Change>, Refusal> {
+    let Asked { scope, from, to } = asked(view, path, from, to)?;
+    Ok(view.state.tree.snapshot_diff(&view.state.store, scope, from, to))
+}
+
+/// The same as lists that the client puts together, all in one page.
+///
+/// # Errors
+/// As [`get_snapshot_diff`].
+pub fn get_snapshot_diff_listing(view: &View<'_>, path: &[u8], from: &str, to: &str) -> Result<Listing, Refusal> {
+    let Asked { scope, from, to } = asked(view, path, from, to)?;
+    Ok(view.state.tree.snapshot_diff_listing(&view.state.store, scope, from, to))
 }
 
 #[cfg(test)]
@@ -68,7 +163,7 @@ mod tests {
         let mut w = World::new();
         let caller = superuser();
         w.create("/f");
-        let listing = w.view(&caller, |v| get_snapshot_listing(v, b"/f/x"));
+        let listing = w.view(&caller, |v| get_snapshot_listing(v, b"/f/x").map(|_| ()));
         assert!(matches!(listing, Err(Refusal::ParentNotDirectory(_))), "{listing:?}");
         let diff = w.view(&caller, |v| get_snapshot_diff(v, b"/f/x", "a", "b"));
         assert!(matches!(diff, Err(Refusal::AccessControl(_))), "{diff:?}");

@@ -13,6 +13,8 @@ use vocab::{Action, InodeId, Refusal};
 pub struct ContentSummary {
     /// Totals; `files` includes symlinks, as Hadoop's `fileCount` does.
     pub totals: Summary,
+    /// What of them only snapshots hold; counted like `totals`.
+    pub past: Summary,
     /// Limits of the top.
     pub quota: Quota,
     /// Name of the erasure coding policy of the top: `Replicated` for a file without one, empty for a directory without one.
@@ -26,6 +28,14 @@ pub struct ContentSummaryWalk {
     /// Whether every directory is checked as it is entered (or all were at the start).
     check: bool,
     walk: SummaryWalk,
+    /// The snapshot that the top is looked at in, and the top itself if it is in one.
+    past: Option<PastTop>,
+}
+
+#[derive(Clone, Debug)]
+struct PastTop {
+    quota: Quota,
+    erasure_coding_policy: Option<Arc<str>>,
 }
 
 impl ContentSummaryWalk {
@@ -44,8 +54,15 @@ impl ContentSummaryWalk {
         let Some(top) = resolved.last() else {
             return Err(Refusal::not_found(format!("File does not exist: {}", resolved.path_text())));
         };
-        let walk = SummaryWalk::new(&view.state.tree, &view.state.store, top, &|d| enter(view, check, d))?;
-        Ok(ContentSummaryWalk { top: view.state.store.inode_id(top), check, walk })
+        let (tree, store, snapshot) = (&view.state.tree, &view.state.store, resolved.snapshot());
+        if resolved.is_past() {
+            let walk = SummaryWalk::of_past(tree, store, top, snapshot, &|_| Ok(()))?;
+            let erasure_coding_policy = policy_name(view, top);
+            let past = Some(PastTop { quota: tree.quota_at(store, top, snapshot), erasure_coding_policy });
+            return Ok(ContentSummaryWalk { top: store.inode_id(top), check, walk, past });
+        }
+        let walk = SummaryWalk::new(tree, store, top, &|d| enter(view, check, d))?;
+        Ok(ContentSummaryWalk { top: store.inode_id(top), check, walk, past: None })
     }
 
     /// Counts up to `budget` more inodes. `None`: to be continued.
@@ -59,11 +76,16 @@ impl ContentSummaryWalk {
             return Ok(None);
         }
         let top = view.state.tree.find(&view.state.store, self.top);
-        let quota = top.map_or(Quota::default(), |top| limits(view, top));
-        let mut totals = self.walk.totals;
+        let (mut totals, mut past) = (self.walk.totals, self.walk.past);
         totals.files += totals.symlinks; // clients see links as files here
-        let erasure_coding_policy = top.and_then(|top| policy_name(view, top)).unwrap_or_default();
-        Ok(Some(ContentSummary { totals, quota, erasure_coding_policy }))
+        past.files += past.symlinks;
+        let (quota, policy) = match &self.past {
+            Some(top) => (top.quota, top.erasure_coding_policy.clone()),
+            None => {
+                (top.map_or(Quota::default(), |top| limits(view, top)), top.and_then(|top| policy_name(view, top)))
+            }
+        };
+        Ok(Some(ContentSummary { totals, past, quota, erasure_coding_policy: policy.unwrap_or_default() }))
     }
 }
 
@@ -140,7 +162,7 @@ fn quota_record(view: &View<'_>, path: &[u8]) -> Result<Option<QuotaUsage>, Refu
     let Some(inode) = resolved.last() else {
         return Err(Refusal::not_found(format!("File/Directory does not exist: {}", resolved.path_text())));
     };
-    if view.state.store.kind(inode) != KindTag::Directory {
+    if view.state.store.kind(inode) != KindTag::Directory || resolved.is_past() {
         return Ok(None);
     }
     let record = view.state.tree.quota(&view.state.store, inode).filter(|q| q.limits != Quota::default());

@@ -70,6 +70,19 @@ impl Write for Concat {
     }
 }
 
+/// That no snapshot knows a source, neither here nor under an older name.
+fn check_not_in_snapshot(view: &View<'_>, file: InodeHandle, text: &str) -> Result<(), Refusal> {
+    let (tree, store) = (&view.state.tree, &view.state.store);
+    if tree.is_kept_by_snapshot(store, file) {
+        return Err(Refusal::Snapshot(format!("Concat: the source file {text} is in snapshot").into()));
+    }
+    if tree.snapshots.references(file).is_some_and(|r| !r.names.is_empty()) {
+        let text = format!("Concat: the source file {text} is referred by some other reference in some snapshot.");
+        return Err(Refusal::Snapshot(text.into()));
+    }
+    Ok(())
+}
+
 impl Concat {
     fn sources(&self, view: &View<'_>, target: InodeHandle, target_text: &str) -> Result<Vec<InodeHandle>, Refusal> {
         let (tree, store) = (&view.state.tree, &view.state.store);
@@ -94,6 +107,7 @@ impl Concat {
             if view.state.is_open(file) || store.block_count_of(file) == 0 {
                 return Err(illegal(format!("concat: source file {text} is invalid or empty or underConstruction")));
             }
+            check_not_in_snapshot(view, file, &text)?;
             let Some(shape) = tree.file_shape(store, file) else { continue };
             if shape.erasure_coding_policy != to.erasure_coding_policy {
                 return Err(illegal(format!(

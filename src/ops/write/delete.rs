@@ -49,6 +49,7 @@ impl Write for Delete {
         if resolved.depth() == 0 {
             return Ok(false);
         }
+        view.check_without_snapshots(inode)?;
         let record = Record::Delete { path: resolved.plain(), time: view.now.wall, rpc: view.caller.rpc_ids };
         turn.log_at(&record, &[resolved.place()]);
         Ok(true)

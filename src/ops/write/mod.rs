@@ -20,6 +20,7 @@ pub mod new_node;
 pub mod pipeline;
 pub mod quota;
 pub mod rename;
+pub mod snapshots;
 pub mod storage_policy;
 pub mod symlink;
 pub mod truncate;

@@ -115,6 +115,7 @@ impl Write for Rename {
         }
         check_access(&view, &from, &to, false)?;
         let Ok(inode) = source(&from) else { return Ok(false) };
+        view.check_without_snapshots(inode)?;
         let (src, dst, places) = (from.plain(), to.plain(), [from.place(), to.place()]);
         let same = src == dst;
         let record = Record::RenameOld { src, dst, time: view.now.wall, rpc: view.caller.rpc_ids };
@@ -128,6 +129,7 @@ impl Write for Rename {
         if check_target(&view, inode, &from, &to).is_err() || to.last().is_some() || to.parent().is_none() {
             return Ok(false);
         }
+        view.check_snapshots_of_rename(inode, &from, &to)?;
         check_limits(&view, inode, &from, &to)?;
         turn.log_at(&record, &places);
         Ok(true)
@@ -153,6 +155,7 @@ impl Write for Rename2 {
         let to = view.resolve(&self.target, Walk::CreateLink)?;
         check_access(&view, &from, &to, self.to_trash)?;
         let inode = source(&from)?;
+        view.check_without_snapshots(inode)?;
         if from.plain() == to.plain() {
             let text = format!("The source {} and destination {} are the same", from.path_text(), to.path_text());
             return Err(Refusal::FileAlreadyExists(text.into()));
@@ -163,6 +166,7 @@ impl Write for Rename2 {
         }
         if let Some(old) = to.last() {
             self.check_overwrite(&view, inode, old, &from, &to)?;
+            view.check_without_snapshots(old)?;
         }
         match to.parent() {
             None => return Err(Refusal::not_found(format!("rename destination parent {} not found.", to.path_text()))),
@@ -172,6 +176,7 @@ impl Write for Rename2 {
             }
             Some(_) => {}
         }
+        view.check_snapshots_of_rename(inode, &from, &to)?;
         check_limits(&view, inode, &from, &to)?;
         let mut options = Vec::with_capacity(2);
         if self.overwrite {

@@ -7,7 +7,7 @@ use record::KindTag;
 use std::borrow::Cow;
 use std::sync::Arc;
 use vocab::storage_policy::{self, HOT, POLICIES, StoragePolicy, UNSPECIFIED};
-use vocab::{Action, Refusal};
+use vocab::{Action, Refusal, SnapshotId};
 
 /// Sets the storage policy of a path by name, or unsets it.
 #[derive(Clone, Debug)]
@@ -87,7 +87,10 @@ pub fn get_storage_policy(view: &View<'_>, path: &[u8]) -> Result<&'static Stora
     let Some(inode) = resolved.last() else {
         return Err(Refusal::not_found(format!("File/Directory does not exist: {}", resolved.path_text())));
     };
-    let id = view.state.tree.storage_policy(&view.state.store, inode);
+    let id = match resolved.snapshot() {
+        SnapshotId::CURRENT => view.state.tree.storage_policy(&view.state.store, inode),
+        snapshot => view.past_policy(inode, snapshot),
+    };
     let found = storage_policy::by_id(if id == UNSPECIFIED { HOT } else { id });
     found.ok_or_else(|| Refusal::HadoopIllegalArgument(format!("There is no storage policy with id {id}").into()))
 }

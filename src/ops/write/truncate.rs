@@ -120,15 +120,18 @@ impl Truncate {
                     return Ok(None);
                 }
                 view.verify_reopen_quota(file, &block)?;
-                return Ok(Some(self.truncate_block(turn, block, new_length - (end - block.length))));
+                let copy = view.state.sequences.rolling_upgrade_start.is_some()
+                    || view.state.tree.truncate_is_kept(store, file, b);
+                return Ok(Some(self.truncate_block(turn, block, new_length - (end - block.length), copy)));
             }
         }
         Ok(None)
     }
 
-    /// In place under a new stamp, or, during a rolling upgrade, into a new block, since the old one may be wanted back.
-    fn truncate_block(&self, turn: &mut Turn<'_>, block: Block, kept: u64) -> (Block, Block) {
-        if turn.view().state.sequences.rolling_upgrade_start.is_none() {
+    /// In place under a new stamp, or, during a rolling upgrade or where a snapshot needs it, into a new block, since the old one may be wanted
+    /// back.
+    fn truncate_block(&self, turn: &mut Turn<'_>, block: Block, kept: u64, copy: bool) -> (Block, Block) {
+        if !copy {
             let stamp = turn.next_stamp();
             return (Block { stamp, ..block }, Block { stamp, length: kept, ..block });
         }

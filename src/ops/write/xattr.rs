@@ -200,7 +200,7 @@ pub fn get_xattrs(view: &View<'_>, path: &[u8], wanted: &[Xattr]) -> Result<Vec<
     let resolved = view.resolve(path, Walk::Read)?;
     view.check_inode(&resolved, Action::READ)?;
     let inode = view.inode_of(&resolved)?;
-    let mut all = view.state.tree.xattrs(inode);
+    let mut all = view.state.tree.xattrs_at(inode, resolved.snapshot());
     all.retain(|x| visible(view, x, raw));
     if wanted.is_empty() || all.is_empty() {
         return Ok(all);
@@ -220,7 +220,7 @@ pub fn list_xattrs(view: &View<'_>, path: &[u8]) -> Result<Vec<Xattr>, Refusal> 
     let resolved = view.resolve(path, Walk::Read)?;
     view.check_parent(&resolved, Action::EXECUTE)?;
     let inode = view.inode_of(&resolved)?;
-    let mut all = view.state.tree.xattrs(inode);
+    let mut all = view.state.tree.xattrs_at(inode, resolved.snapshot());
     all.retain(|x| visible(view, x, raw));
     Ok(all)
 }

@@ -20,12 +20,14 @@ impl State {
         match record {
             Record::AllowSnapshot { .. } => tree.allow_snapshots(store, directory),
             Record::DisallowSnapshot { .. } => tree.disallow_snapshots(store, directory),
-            Record::CreateSnapshot { name, mtime, rpc, .. } => {
+            Record::CreateSnapshot { root, name, mtime, rpc } => {
                 let id = tree.take_snapshot(store, directory, name, *mtime);
                 if cx.policy.snapshot_captures_open_files {
                     self.capture_open_files(directory, id);
                 }
-                self.remember(cx, *rpc, RetryPayload::Done);
+                let path = String::from_utf8_lossy(root);
+                let path = format!("{}/.snapshot/{}", path.trim_end_matches('/'), String::from_utf8_lossy(name));
+                self.remember(cx, *rpc, RetryPayload::Path(path.into()));
             }
             Record::RenameSnapshot { old, new, mtime, rpc, .. } => {
                 if old != new {

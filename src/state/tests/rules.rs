@@ -136,7 +136,6 @@ fn rule_12_and_features_that_are_refused_by_name() {
     let zone =
         Xattr { namespace: XattrNamespace::Raw, name: "hdfs.crypto.encryption.zone".into(), value: b""[..].into() };
     for (record, feature) in [
-        (Record::AllowSnapshot { root: root() }, "snapshots"),
         (Record::SetXattr { path: root(), xattrs: vec![zone], rpc: None }, "encryption zones"),
         (Record::RemoveCachePool { name: "p".into(), rpc: None }, "centralized caching"),
     ] {

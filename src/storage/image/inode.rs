@@ -58,8 +58,9 @@ pub struct FileRecord<'a> {
     pub erasure_coding_policy: Option<u32>,
     /// Whether the record says that its blocks are striped.
     pub striped: bool,
-    /// The whole message, for the blocks.
-    message: &'a [u8],
+    /// The message from its first block on.
+    blocks: &'a [u8],
+    block_count: u32,
 }
 
 /// A directory. Quotas are -1 where there is none.
@@ -144,16 +145,25 @@ impl<'a> FileRecord<'a> {
             storage_policy: 0,
             erasure_coding_policy: None,
             striped: false,
-            message,
+            blocks: &[],
+            block_count: 0,
         };
         let mut cursor = Cursor::new(message);
-        while let Some(field) = cursor.field()? {
+        loop {
+            let rest = cursor.rest();
+            let Some(field) = cursor.field()? else { break };
             match field {
                 (1, Value::Varint(v)) => file.replication = v as u32,
                 (2, Value::Varint(v)) => file.attributes.mtime = v as i64,
                 (3, Value::Varint(v)) => file.attributes.atime = v as i64,
                 (4, Value::Varint(v)) => file.block_size = v,
                 (5, Value::Fixed64(v)) => file.attributes.permission = PackedPermission(v),
+                (6, Value::Bytes(_)) => {
+                    if file.block_count == 0 {
+                        file.blocks = rest;
+                    }
+                    file.block_count += 1;
+                }
                 (7, Value::Bytes(b)) => file.construction = Some(parse_construction(b)?),
                 (8, Value::Bytes(b)) => file.attributes.acl = Some(b),
                 (9, Value::Bytes(b)) => file.attributes.xattrs = Some(b),
@@ -168,11 +178,12 @@ impl<'a> FileRecord<'a> {
 
     /// The blocks, in order.
     pub fn blocks(&self) -> impl Iterator<Item = Result<Block, WireError>> + 'a {
-        Cursor::new(self.message).fields().filter_map(|field| match field {
+        let blocks = Cursor::new(self.blocks).fields().filter_map(|field| match field {
             Ok((6, Value::Bytes(b))) => Some(parse_block(b)),
             Ok(_) => None,
             Err(e) => Some(Err(e)),
-        })
+        });
+        blocks.take(self.block_count as usize)
     }
 }
 

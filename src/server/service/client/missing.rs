@@ -23,11 +23,6 @@ pub(super) fn answer(request: &Request<'_>) -> Answer {
 /// How Hadoop opens the refusal of a change in safe mode, and whether the request's first text follows.
 fn words(operation: Operation) -> Option<(&'static str, bool)> {
     Some(match operation {
-        Operation::AllowSnapshot => ("Cannot allow snapshot for ", true),
-        Operation::DisallowSnapshot => ("Cannot disallow snapshot for ", true),
-        Operation::CreateSnapshot => ("Cannot create snapshot for ", true),
-        Operation::RenameSnapshot => ("Cannot rename snapshot for ", true),
-        Operation::DeleteSnapshot => ("Cannot delete snapshot for ", true),
         Operation::CreateEncryptionZone => ("Cannot create encryption zone on ", true),
         Operation::SatisfyStoragePolicy => ("Cannot satisfy storage policy for ", true),
         Operation::AddCacheDirective | Operation::ModifyCacheDirective => ("Cannot add cache directive", false),

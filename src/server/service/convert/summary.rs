@@ -25,7 +25,7 @@ fn by_kind(quota: &Quota, usage: &Usage) -> Option<StorageTypeQuotaInfosProto> {
     Some(StorageTypeQuotaInfosProto { type_quota_info: kinds().map(info).collect() })
 }
 
-/// `ContentSummaryProto`. There are no snapshots to count.
+/// `ContentSummaryProto`.
 pub fn content_summary(summary: &ContentSummary) -> ContentSummaryProto {
     let (totals, quota) = (&summary.totals, &summary.quota);
     ContentSummaryProto {
@@ -36,10 +36,10 @@ pub fn content_summary(summary: &ContentSummary) -> ContentSummaryProto {
         space_consumed: totals.usage.space as u64,
         space_quota: limit(quota.space),
         type_quota_infos: by_kind(quota, &totals.usage),
-        snapshot_length: Some(0),
-        snapshot_file_count: Some(0),
-        snapshot_directory_count: Some(0),
-        snapshot_space_consumed: Some(0),
+        snapshot_length: Some(summary.past.length),
+        snapshot_file_count: Some(summary.past.files),
+        snapshot_directory_count: Some(summary.past.directories),
+        snapshot_space_consumed: Some(summary.past.usage.space as u64),
         erasure_coding_policy: Some(summary.erasure_coding_policy.to_string()),
     }
 }

@@ -1,0 +1,334 @@
+//! What changed between two snapshots, or a snapshot and the present (Hadoop's `SnapshotDiffInfo` and `SnapshotDiffListingInfo`).
+
+use super::diff::{DirectoryDiff, at};
+use super::{AttributeCopy, Gone, Link};
+use crate::Tree;
+use record::{InodeHandle, InodeKind, KindTag, Store};
+use std::cmp::Ordering;
+use std::collections::HashMap;
+use vocab::path::compare_names;
+use vocab::{InodeId, SnapshotId};
+
+/// One line of a report. Paths are relative to the directory that was asked of.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Change {
+    /// `M`, `+`, `-` or `R`.
+    pub label: char,
+    /// What changed.
+    pub path: Vec<u8>,
+    /// Where it was renamed to.
+    pub target: Option<Vec<u8>>,
+}
+
+/// One entry of a listing.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Item {
+    /// Directory that the entry is of.
+    pub directory: InodeId,
+    /// The inode.
+    pub id: InodeId,
+    /// Relative path.
+    pub path: Vec<u8>,
+    /// Whether it stands for a renamed inode.
+    pub is_reference: bool,
+    /// Where it was renamed to.
+    pub target: Option<Vec<u8>>,
+}
+
+/// Raw material of a report, as clients put it together.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Listing {
+    /// Whether the first snapshot is the earlier one.
+    pub from_earlier: bool,
+    /// Inodes that changed.
+    pub modified: Vec<Item>,
+    /// Names made.
+    pub created: Vec<Item>,
+    /// Names gone.
+    pub deleted: Vec<Item>,
+}
+
+/// A changed directory with its names that came and went, or a changed file.
+struct Changed {
+    inode: InodeHandle,
+    path: Vec<u8>,
+    created: Vec<Gone>,
+    deleted: Vec<Gone>,
+}
+
+#[derive(Default)]
+struct Rename {
+    source: Option<Vec<u8>>,
+    target: Option<Vec<u8>>,
+}
+
+struct Walk<'a> {
+    tree: &'a Tree,
+    store: &'a Store,
+    scope: InodeHandle,
+    earlier: SnapshotId,
+    later: SnapshotId,
+    changed: Vec<Changed>,
+    renames: HashMap<InodeHandle, Rename>,
+    /// Directories that hold old names: by inode and last snapshot.
+    holders: HashMap<(InodeHandle, SnapshotId), InodeHandle>,
+}
+
+fn join(parent: &[u8], name: &[u8]) -> Vec<u8> {
+    let mut path = parent.to_vec();
+    if !path.is_empty() {
+        path.push(b'/');
+    }
+    path.extend_from_slice(name);
+    path
+}
+
+impl Tree {
+    /// The report between two states of what is below a directory.
+    pub fn snapshot_diff(&self, store: &Store, scope: InodeHandle, from: SnapshotId, to: SnapshotId) -> Vec<Change> {
+        if from == to {
+            return Vec::new();
+        }
+        let mut walk = self.diff_walk(store, scope, from, to);
+        walk.run();
+        walk.report(from < to)
+    }
+
+    /// The same as a listing.
+    pub fn snapshot_diff_listing(
+        &self,
+        store: &Store,
+        scope: InodeHandle,
+        from: SnapshotId,
+        to: SnapshotId,
+    ) -> Listing {
+        let mut listing = Listing { from_earlier: from < to, ..Listing::default() };
+        if from == to {
+            return listing;
+        }
+        let mut walk = self.diff_walk(store, scope, from, to);
+        walk.run();
+        for change in &walk.changed {
+            let directory = store.inode_id(change.inode);
+            let item =
+                |id, path, target: Option<Vec<u8>>, is_reference| Item { directory, id, path, is_reference, target };
+            listing.modified.push(item(directory, change.path.clone(), None, true));
+            for entry in &change.created {
+                let path = join(&change.path, entry.name(store));
+                listing.created.push(item(store.inode_id(entry.inode), path, None, entry.link != Link::Plain));
+            }
+            for entry in &change.deleted {
+                let path = join(&change.path, entry.name(store));
+                let target = walk.target_of(entry);
+                let is_reference = target.is_some();
+                listing.deleted.push(item(store.inode_id(entry.inode), path, target, is_reference));
+            }
+        }
+        listing
+    }
+
+    fn diff_walk<'a>(&'a self, store: &'a Store, scope: InodeHandle, from: SnapshotId, to: SnapshotId) -> Walk<'a> {
+        let (earlier, later) = (from.min(to), from.max(to));
+        let mut holders = HashMap::new();
+        if !self.snapshots.references.is_empty() {
+            for (directory, diffs) in &self.snapshots.directories {
+                for gone in diffs.iter().flat_map(|d| &d.deleted) {
+                    if let Link::Named { last, .. } = gone.link {
+                        holders.insert((gone.inode, last), *directory);
+                    }
+                }
+            }
+        }
+        Walk { tree: self, store, scope, earlier, later, changed: Vec::new(), renames: HashMap::new(), holders }
+    }
+}
+
+impl Walk<'_> {
+    fn run(&mut self) {
+        let top = Gone { inode: self.scope, link: Link::Plain };
+        self.enter(&top, Vec::new());
+    }
+
+    fn enter(&mut self, entry: &Gone, path: Vec<u8>) {
+        let (tree, store) = (self.tree, self.store);
+        let inode = entry.inode;
+        match store.kind(inode) {
+            KindTag::File if self.file_changed(inode) => {
+                self.changed.push(Changed { inode, path, created: Vec::new(), deleted: Vec::new() });
+            }
+            KindTag::Directory => {
+                let (sum, attributes) = self.directory_change(inode);
+                if attributes || !sum.created.is_empty() || !sum.deleted.is_empty() {
+                    self.add_directory(inode, &path, &sum);
+                }
+                for child in tree.children_at(store, inode, self.earlier) {
+                    let name = child.name(store).to_vec();
+                    let stays = sum.find_deleted(store, &name).is_err();
+                    if stays || matches!(child.link, Link::Named { .. }) && self.target_of(&child).is_some() {
+                        if let (false, Some(target)) = (stays, self.target_of(&child)) {
+                            self.renames.entry(child.inode).or_default().target = Some(target);
+                        }
+                        self.enter(&child, join(&path, &name));
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn add_directory(&mut self, inode: InodeHandle, path: &[u8], sum: &DirectoryDiff) {
+        let later = |name: &Box<[u8]>| self.tree.child_at(self.store, inode, name, self.later);
+        let created: Vec<Gone> = sum.created.iter().filter_map(later).collect();
+        for entry in created.iter().filter(|e| e.link != Link::Plain) {
+            let target = join(path, entry.name(self.store));
+            self.renames.entry(entry.inode).or_default().target.get_or_insert(target);
+        }
+        for entry in sum.deleted.iter().filter(|e| matches!(e.link, Link::Named { .. })) {
+            let source = join(path, entry.name(self.store));
+            self.renames.entry(entry.inode).or_default().source = Some(source);
+        }
+        self.changed.push(Changed { inode, path: path.to_vec(), created, deleted: sum.deleted.clone() });
+    }
+
+    /// Names that came and went of a directory, and whether its attributes changed.
+    fn directory_change(&self, directory: InodeHandle) -> (DirectoryDiff, bool) {
+        let mut sum = DirectoryDiff::new(self.earlier, 0);
+        let diffs = self.tree.snapshots.directory_diffs(directory);
+        let end = at(diffs, self.later).unwrap_or(diffs.len());
+        let Some(from) = at(diffs, self.earlier).filter(|from| *from < end) else { return (sum, false) };
+        let mut first: Option<&AttributeCopy> = None;
+        let mut changed = false;
+        for diff in &diffs[from..end] {
+            sum.combine(self.store, diff);
+            if let Some(copy) = &diff.copy {
+                changed |= first.is_some_and(|first| !same_attributes(first, copy));
+                first = first.or(Some(copy));
+            }
+        }
+        if let Some(first) = first.filter(|_| !changed) {
+            let after = diffs[end..].iter().find_map(|d| d.copy.as_deref());
+            changed = match after {
+                Some(copy) => !same_attributes(first, copy),
+                None => !same_attributes(first, &self.tree.attributes(self.store, directory)),
+            };
+        }
+        (sum, changed)
+    }
+
+    fn file_changed(&self, file: InodeHandle) -> bool {
+        let diffs = self.tree.snapshots.file_diffs(file);
+        let end = at(diffs, self.later).unwrap_or(diffs.len());
+        let Some(from) = at(diffs, self.earlier).filter(|from| *from < end) else { return false };
+        let later_length = diffs.get(end).map_or_else(|| self.tree.file_length(self.store, file), |d| d.length);
+        if diffs[from].length != later_length {
+            return true;
+        }
+        let Some(before) = diffs[from..end].iter().find_map(|d| d.copy.as_deref()) else { return false };
+        match diffs[end..].iter().find_map(|d| d.copy.as_deref()) {
+            Some(after) => !same_attributes(before, after),
+            None => !same_attributes(before, &self.tree.attributes(self.store, file)),
+        }
+    }
+
+    /// Where, below the scope, something that a deleted list holds under an old name lies in the later state.
+    fn target_of(&self, entry: &Gone) -> Option<Vec<u8>> {
+        let (tree, store) = (self.tree, self.store);
+        if !matches!(entry.link, Link::Named { .. }) {
+            return None;
+        }
+        let mut names: Vec<Vec<u8>> = Vec::new();
+        let (mut inode, mut first) = (entry.inode, true);
+        loop {
+            if inode == self.scope && !first {
+                names.reverse();
+                return Some(names.join(&b'/'));
+            }
+            first = false;
+            let references = tree.snapshots.references.get(&inode);
+            let old = references.and_then(|r| r.names.iter().find(|last| **last >= self.later));
+            let (parent, name) = match old {
+                Some(last) => {
+                    let parent = *self.holders.get(&(inode, *last))?;
+                    let held = tree.snapshots.directory_diffs(parent).iter().flat_map(|d| &d.deleted);
+                    let is =
+                        |g: &&Gone| g.inode == inode && matches!(&g.link, Link::Named { last: l, .. } if l == last);
+                    (parent, held.into_iter().find(is)?.name(store).to_vec())
+                }
+                None if references.is_some_and(|r| r.target.is_none()) => return None,
+                None => (store.parent(inode)?, store.name(inode).to_vec()),
+            };
+            if tree.child_at(store, parent, &name, self.later).is_none_or(|c| c.inode != inode) {
+                return None;
+            }
+            names.push(name);
+            inode = parent;
+        }
+    }
+
+    fn report(&mut self, from_earlier: bool) -> Vec<Change> {
+        let mut changed = std::mem::take(&mut self.changed);
+        changed.sort_by(|a, b| self.order(a.inode, b.inode));
+        let (came, went) = if from_earlier { ('+', '-') } else { ('-', '+') };
+        let mut report = Vec::new();
+        for change in &changed {
+            report.push(Change { label: 'M', path: change.path.clone(), target: None });
+            let rename = |inode| {
+                let rename: Option<&Rename> = self.renames.get(&inode);
+                rename.and_then(|r| Some((r.source.clone()?, r.target.clone()?)))
+            };
+            let plain =
+                |label, entry: &Gone| Change { label, path: join(&change.path, entry.name(self.store)), target: None };
+            let renamed = |entry: &Gone| {
+                let (source, target) = rename(entry.inode)?;
+                let (path, target) = if from_earlier { (source, target) } else { (target, source) };
+                Some(Change { label: 'R', path, target: Some(target) })
+            };
+            let made = change.created.iter().filter_map(|entry| match renamed(entry) {
+                Some(_) if from_earlier => None,
+                Some(change) => Some(change),
+                None => Some(plain(came, entry)),
+            });
+            let gone = change.deleted.iter().filter_map(|entry| match renamed(entry) {
+                Some(_) if !from_earlier => None,
+                Some(change) => Some(change),
+                None => Some(plain(went, entry)),
+            });
+            if from_earlier {
+                report.extend(made);
+                report.extend(gone);
+            } else {
+                report.extend(gone);
+                report.extend(made);
+            }
+        }
+        report
+    }
+
+    /// Order of a report: by depth, then by names from the root on.
+    fn order(&self, a: InodeHandle, b: InodeHandle) -> Ordering {
+        let chain = |mut inode: InodeHandle| {
+            let mut chain = vec![inode];
+            while let Some(parent) = self.store.parent(inode) {
+                chain.push(parent);
+                inode = parent;
+            }
+            chain.reverse();
+            chain
+        };
+        let (a, b) = (chain(a), chain(b));
+        a.len().cmp(&b.len()).then_with(|| {
+            let orders = a.iter().zip(&b).map(|(a, b)| compare_names(self.store.name(*a), self.store.name(*b)));
+            orders.fold(Ordering::Equal, Ordering::then)
+        })
+    }
+}
+
+/// Whether two copies agree in what reports call attributes: times do not count.
+fn same_attributes(a: &AttributeCopy, b: &AttributeCopy) -> bool {
+    let kinds = match (&a.inode.kind, &b.inode.kind) {
+        (InodeKind::Directory { storage_policy: a, .. }, InodeKind::Directory { storage_policy: b, .. }) => a == b,
+        (a, b) => a == b,
+    };
+    let inode = |c: &AttributeCopy| (c.inode.user, c.inode.group, c.inode.mode);
+    kinds && inode(a) == inode(b) && a.acl == b.acl && a.xattrs == b.xattrs && a.quota == b.quota
+}
