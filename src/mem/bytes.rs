@@ -119,7 +119,16 @@ impl Bytes {
             return self.apart[(at.0 ^ APART) as usize].as_deref().expect("a string that was not removed");
         }
         let (page, slot) = at.place();
-        &self.slab.bytes(page, slot)[..self.slab.class(page)]
+        self.slab.class_bytes(page, slot)
+    }
+
+    /// Asks for the memory of a string that will be read soon.
+    #[inline]
+    pub fn prefetch(&self, at: BytesRef) {
+        if at.0 != 0 && at.0 < APART {
+            let (page, slot) = at.place();
+            crate::prefetch::prefetch(&self.slab.bytes(page, slot)[0]);
+        }
     }
 
     /// Forgets a string; its room is used again.

@@ -64,7 +64,7 @@ impl Nodes {
     #[inline]
     pub fn resize(&mut self, node: Node, used: usize, words: usize) -> Node {
         let capacity = self.words.capacity(node);
-        if words <= capacity && capacity_for(words) * 4 > capacity * 3 {
+        if words <= capacity && (words * 4 > capacity * 3 || capacity_for(words) * 4 > capacity * 3) {
             return node;
         }
         self.words.relocate(node, used, words)

@@ -161,6 +161,13 @@ impl Slab {
     pub(crate) fn bytes(&self, page: u32, slot: u32) -> &[u8] {
         &self.pages.page(page).0[self.range(page, slot)]
     }
+    /// The first bytes of a slot, as many as its class says: for stores whose classes are lengths.
+    #[inline]
+    pub(crate) fn class_bytes(&self, page: u32, slot: u32) -> &[u8] {
+        let Meta { class, slot_bytes, .. } = self.metas[page as usize];
+        let start = slot as usize * slot_bytes as usize;
+        &self.pages.page(page).0[start..start + usize::from(class)]
+    }
     /// Bytes of a slot, to write.
     pub(crate) fn bytes_mut(&mut self, page: u32, slot: u32) -> &mut [u8] {
         let range = self.range(page, slot);

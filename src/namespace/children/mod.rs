@@ -110,10 +110,12 @@ impl Lists {
 
     /// Children in order, from the first.
     pub fn iter(&self, list: u32) -> Children<'_> {
-        let small = |leaf| Children { nodes: &self.nodes, path: Path::default(), leaf, stride: 1 };
-        match Node::new(list).map(|root| (root, self.nodes.get(root))) {
-            None => small(&[]),
-            Some((_, words)) if node::kind(words) == Kind::Small => small(node::small_handles(words)),
+        let Self { nodes, .. } = self;
+        match Node::new(list).map(|root| (root, nodes.get(root))) {
+            None => Children { nodes, path: Path::default(), leaf: [].iter(), pairs: false },
+            Some((_, words)) if node::kind(words) == Kind::Small => {
+                Children { nodes, path: Path::default(), leaf: node::small_handles(words).iter(), pairs: false }
+            }
             Some((root, _)) => self.children(self.first_path(root), 0),
         }
     }
@@ -135,8 +137,9 @@ impl Lists {
     /// Children from the end of a path on, but for the first `skipped` of that leaf.
     fn children(&self, mut path: Path, skipped: usize) -> Children<'_> {
         let (node, at) = path.pop().expect("a path has a leaf");
-        let (leaf, stride) = leaf(self.nodes.get(node));
-        Children { nodes: &self.nodes, path, leaf: leaf.get((at + skipped) * stride..).unwrap_or(&[]), stride }
+        let (leaf, pairs) = leaf(self.nodes.get(node));
+        let from = (at + skipped) << u32::from(pairs);
+        Children { nodes: &self.nodes, path, leaf: leaf.get(from..).unwrap_or(&[]).iter(), pairs }
     }
 
     /// Bytes held.
@@ -164,11 +167,11 @@ impl Persist for Lists {
     }
 }
 
-/// The words of a small list or leaf with its handles, and how far apart these are; the first is the first word.
-fn leaf(words: &[u32]) -> (&[u32], usize) {
+/// The words of a small list or leaf from its first handle on, and whether only every other word is one.
+fn leaf(words: &[u32]) -> (&[u32], bool) {
     match node::kind(words) {
-        Kind::Small => (node::small_handles(words), 1),
-        Kind::Leaf | Kind::Inner => (&words[node::FIRST + 1..node::FIRST + 2 * node::count(words)], 2),
+        Kind::Small => (node::small_handles(words), false),
+        Kind::Leaf | Kind::Inner => (&words[node::FIRST + 1..node::FIRST + 2 * node::count(words)], true),
     }
 }
 
@@ -178,9 +181,10 @@ pub struct Children<'a> {
     nodes: &'a Nodes,
     /// Inner nodes above the leaf.
     path: Path,
-    /// Words of the leaf from the next handle on, of which every `stride`th is one.
-    leaf: &'a [u32],
-    stride: usize,
+    /// Words of the leaf from the next handle on.
+    leaf: std::slice::Iter<'a, u32>,
+    /// Only every other word is a handle.
+    pairs: bool,
 }
 
 impl Iterator for Children<'_> {
@@ -188,12 +192,15 @@ impl Iterator for Children<'_> {
     #[inline]
     fn next(&mut self) -> Option<InodeHandle> {
         loop {
-            if let Some(raw) = self.leaf.first() {
-                self.leaf = self.leaf.get(self.stride..).unwrap_or(&[]);
+            if let Some(raw) = self.leaf.next() {
+                if self.pairs {
+                    self.leaf.next();
+                }
                 return Some(node::inode(*raw));
             }
             let node = large::next_leaf(self.nodes, &mut self.path)?;
-            (self.leaf, self.stride) = leaf(self.nodes.get(node));
+            let (words, pairs) = leaf(self.nodes.get(node));
+            (self.leaf, self.pairs) = (words.iter(), pairs);
         }
     }
 }
