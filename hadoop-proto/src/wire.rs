@@ -114,7 +114,23 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    /// One of several bytes: eight at once where so many are there.
+    #[inline]
     fn long_varint(&mut self) -> Result<u64, WireError> {
+        if let Some(head) = self.rest.first_chunk() {
+            let word = u64::from_le_bytes(*head);
+            let ends = !word & 0x8080_8080_8080_8080;
+            if ends != 0 {
+                let bits = ends.trailing_zeros() + 1;
+                self.rest = &self.rest[bits as usize / 8..];
+                return Ok(gather(word & (u64::MAX >> (64 - bits))));
+            }
+        }
+        self.any_varint()
+    }
+
+    #[cold]
+    fn any_varint(&mut self) -> Result<u64, WireError> {
         let mut value = 0u64;
         for (i, byte) in self.rest.iter().take(10).enumerate() {
             value |= u64::from(byte & 0x7F) << (7 * i);
@@ -204,8 +220,28 @@ impl<'a> Cursor<'a> {
     }
 
     /// The next field that is not a group, or none at the end.
-    #[inline]
+    #[inline(always)] // the loops of image and reports consist of little else
     pub fn field(&mut self) -> Result<Option<(u32, Value<'a>)>, WireError> {
+        let (number, value) = match self.rest {
+            [] => return Ok(None),
+            // almost every tag has one byte
+            [tag @ 8..0x80, rest @ ..] if matches!(tag & 7, 0 | 1 | 2 | 5) => {
+                self.rest = rest;
+                let value = match tag & 7 {
+                    0 => Value::Varint(self.varint()?),
+                    1 => Value::Fixed64(self.fixed64()?),
+                    2 => Value::Bytes(self.bytes()?),
+                    _ => Value::Fixed32(self.fixed32()?),
+                };
+                (u32::from(*tag >> 3), value)
+            }
+            _ => return self.any_field(),
+        };
+        Ok(Some((number, value)))
+    }
+
+    #[cold]
+    fn any_field(&mut self) -> Result<Option<(u32, Value<'a>)>, WireError> {
         while let Some((number, wire_type)) = self.tag()? {
             if wire_type != WireType::StartGroup {
                 return Ok(Some((number, self.value(wire_type)?)));
@@ -238,6 +274,14 @@ impl<'a> Iterator for Fields<'a> {
         }
         field.transpose()
     }
+}
+
+/// The low seven bits of each byte, side by side.
+#[inline]
+fn gather(word: u64) -> u64 {
+    let pairs = word & 0x007f_007f_007f_007f | (word & 0x7f00_7f00_7f00_7f00) >> 1;
+    let fours = pairs & 0x0000_3fff_0000_3fff | (pairs & 0x3fff_0000_3fff_0000) >> 2;
+    fours & 0x0fff_ffff | (fours & 0x0fff_ffff_0000_0000) >> 4
 }
 
 /// Signed value of a zigzag code.

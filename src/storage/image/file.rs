@@ -3,12 +3,14 @@
 use super::digest::{Digest, read_digest_file};
 use super::input::FileInput;
 use super::load::{Loaded, Loading, load_input};
-use super::save::{SaveContext, encode};
+use super::save::{SaveContext, SaveOptions, encode_with};
 use super::summary::ImageError;
 use crate::names::{self, Kind};
 use os::disk::{Disk, File, Open};
 use os::durable;
 use state::State;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use vocab::Txid;
@@ -57,7 +59,21 @@ struct Copy {
 /// # Errors
 /// [`SaveError`]; temporary files are removed.
 pub fn save(disk: &dyn Disk, directories: &[PathBuf], state: &State, context: SaveContext) -> Result<Saved, SaveError> {
-    let Saved { digest, length, mut failed } = save_unnamed(disk, directories, state, context)?;
+    save_with(disk, directories, state, context, &SaveOptions::default())
+}
+
+/// The same in another form.
+///
+/// # Errors
+/// As [`save`].
+pub fn save_with(
+    disk: &dyn Disk,
+    directories: &[PathBuf],
+    state: &State,
+    context: SaveContext,
+    options: &SaveOptions,
+) -> Result<Saved, SaveError> {
+    let Saved { digest, length, mut failed } = save_unnamed(disk, directories, state, context, options)?;
     let written: Vec<PathBuf> =
         directories.iter().filter(|current| failed.iter().all(|one| one.current != **current)).cloned().collect();
     let unnamed = give_names(disk, &written, context.txid, digest);
@@ -75,6 +91,7 @@ pub fn save_unnamed(
     directories: &[PathBuf],
     state: &State,
     context: SaveContext,
+    options: &SaveOptions,
 ) -> Result<Saved, SaveError> {
     let temporary = names::image_checkpoint(context.txid);
     let mut failed = Vec::new();
@@ -86,7 +103,7 @@ pub fn save_unnamed(
         }
     }
     let mut length = 0;
-    let digest = encode(state, context, &mut |bytes| {
+    let digest = encode_with(state, context, options, &mut |bytes| {
         length += bytes.len() as u64;
         keep_good(&mut copies, &mut failed, |copy| {
             copy.file.write_all_at(bytes, copy.offset)?;
@@ -157,20 +174,22 @@ pub struct Newest {
 /// # Errors
 /// As the disk's, with the folder that could not be listed.
 pub fn newest(disk: &dyn Disk, directories: &[PathBuf]) -> Result<Option<Newest>, Failed> {
-    let mut newest: Option<Newest> = None;
+    Ok(all(disk, directories)?.into_iter().next())
+}
+
+/// Finds all images, the newest first. Rollback images do not count here.
+///
+/// # Errors
+/// As the disk's, with the folder that could not be listed.
+pub fn all(disk: &dyn Disk, directories: &[PathBuf]) -> Result<Vec<Newest>, Failed> {
+    let mut all: BTreeMap<Reverse<Txid>, Vec<PathBuf>> = BTreeMap::new();
     for current in directories {
         let names = disk.list(current).map_err(|error| Failed { current: current.clone(), error })?;
-        let last =
-            names.iter().filter_map(|n| if let Kind::Image(txid) = names::kind(n) { Some(txid) } else { None }).max();
-        let Some(txid) = last else { continue };
-        let copy = current.join(names::image(txid));
-        match &mut newest {
-            Some(found) if found.txid == txid => found.copies.push(copy),
-            Some(found) if found.txid > txid => {}
-            _ => newest = Some(Newest { txid, copies: vec![copy] }),
+        for txid in names.iter().filter_map(|n| if let Kind::Image(txid) = names::kind(n) { Some(txid) } else { None }) {
+            all.entry(Reverse(txid)).or_default().push(current.join(names::image(txid)));
         }
     }
-    Ok(newest)
+    Ok(all.into_iter().map(|(Reverse(txid), copies)| Newest { txid, copies }).collect())
 }
 
 /// Why a copy of an image was not used.

@@ -86,6 +86,9 @@ impl<'a> Range<'a> {
     pub(super) fn new(input: &'a dyn Input, section: Section) -> Range<'a> {
         Range { input, offset: section.offset, end: section.offset + section.length }
     }
+    pub(super) fn is_empty(&self) -> bool {
+        self.offset == self.end
+    }
 }
 
 impl Read for Range<'_> {

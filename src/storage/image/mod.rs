@@ -5,6 +5,7 @@
 //! Invariants: a state is returned only after the digest of the whole file was compared; a file gets its final name only after its content
 //! and digest are durable.
 
+mod codec;
 mod cut;
 pub(crate) mod digest;
 mod features;
@@ -22,9 +23,12 @@ mod stages;
 mod strings;
 mod summary;
 
+pub use codec::Codec;
 pub use digest::{Digest, read_digest_file};
-pub use file::{CopyError, Failed, Newest, SaveError, Saved, give_names, load_copies, newest, save, save_unnamed};
+pub use file::{
+    CopyError, Failed, Newest, SaveError, Saved, all, give_names, load_copies, newest, save, save_unnamed, save_with,
+};
 pub use input::{FileInput, Input};
 pub use load::{Loaded, Loading, load, load_input};
-pub use save::{SaveContext, encode};
+pub use save::{SaveContext, SaveOptions, SubSections, encode, encode_with};
 pub use summary::{ImageError, MAGIC, Section, SectionName, Summary};

@@ -1,22 +1,20 @@
 //! A state into an image.
 
+mod inodes;
+mod output;
 mod past;
 
+use super::codec::Codec;
 use super::digest::Digest;
-use super::features::{encode_acl, encode_kind_quotas, encode_xattrs, storage_policy};
-use super::inode::PackedPermission;
 use super::policies;
 use super::strings::{Kind, StringTableBuilder};
-use super::summary::{ImageError, MAGIC, Section, SectionName, Summary};
-use hadoop_proto::wire::{Sink, varint_length};
-use md5::{Digest as _, Md5};
-use record::{Features, Inode, InodeHandle, InodeKind};
+use super::summary::{ImageError, MAGIC, SectionName};
+use hadoop_proto::wire::Sink;
+use output::Output;
 use state::State;
 use std::sync::Arc;
-use vocab::erasure_coding::REPLICATION;
 use vocab::layout::Feature;
-use vocab::storage_policy::UNSPECIFIED;
-use vocab::{Block, LayoutVersion, Txid};
+use vocab::{LayoutVersion, Txid};
 
 /// What an image says besides the state.
 #[derive(Clone, Copy, Debug)]
@@ -31,8 +29,34 @@ pub struct SaveContext {
     pub expanded_string_tables: bool,
 }
 
-/// Bytes are handed on in pieces of about this size.
-const CHUNK: usize = 1 << 20;
+/// How an image is written.
+#[derive(Clone, Copy, Debug)]
+pub struct SaveOptions {
+    /// Every section is compressed by it.
+    pub codec: Option<Codec>,
+    /// Sub-sections of the large sections, so that Hadoop loads them in parallel.
+    pub parallel: Option<SubSections>,
+    /// Threads that encode, beside the one that writes and the one that digests.
+    pub threads: usize,
+    /// From so many inodes on threads are worth their start.
+    pub threads_from: u64,
+}
+
+/// When and how sections are cut.
+#[derive(Clone, Copy, Debug)]
+pub struct SubSections {
+    /// From so many inodes on (`dfs.image.parallel.inode.threshold`).
+    pub threshold: u64,
+    /// About how many there should be (`dfs.image.parallel.target.sections`).
+    pub target: u64,
+}
+
+impl Default for SaveOptions {
+    fn default() -> SaveOptions {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        SaveOptions { codec: None, parallel: None, threads, threads_from: 1 << 16 }
+    }
+}
 
 /// Encodes a state as an image, handing its bytes in order to `sink`, and gives the digest of all of them. Memory is bounded; nothing is
 /// allocated per inode.
@@ -40,51 +64,48 @@ const CHUNK: usize = 1 << 20;
 /// # Errors
 /// [`ImageError`] if the state does not fit the format (too many distinct names).
 pub fn encode(state: &State, context: SaveContext, sink: &mut dyn FnMut(&[u8])) -> Result<Digest, ImageError> {
-    let out =
-        Output { sink, digest: Md5::new(), buffer: Vec::with_capacity(CHUNK + 4096), written: 0, sections: Vec::new() };
+    encode_with(state, context, &SaveOptions::default(), sink)
+}
+
+/// The same in another form.
+///
+/// # Errors
+/// As [`encode`].
+pub fn encode_with(
+    state: &State,
+    context: SaveContext,
+    options: &SaveOptions,
+    sink: &mut dyn FnMut(&[u8]),
+) -> Result<Digest, ImageError> {
+    let inodes = state.store.inode_count();
+    let beside = inodes >= options.threads_from && options.threads > 1;
+    let subs = options.parallel.filter(|subs| inodes >= subs.threshold && subs.target > 1);
     Saver {
         state,
         context,
+        options: *options,
+        beside,
+        sub_records: subs.map(|subs| inodes.div_ceil(subs.target).max(1)),
+        cut: false,
         strings: StringTableBuilder::new(context.expanded_string_tables),
         users: Vec::new(),
         groups: Vec::new(),
         references: Vec::new(),
-        out,
+        out: Output::new(options.codec, beside, sink),
     }
     .run()
-}
-
-/// Where bytes go: a buffer, the digest beside it, and the table of sections.
-struct Output<'a> {
-    sink: &'a mut dyn FnMut(&[u8]),
-    digest: Md5,
-    buffer: Vec<u8>,
-    written: u64,
-    sections: Vec<Section>,
-}
-
-impl Output<'_> {
-    fn offset(&self) -> u64 {
-        self.written + self.buffer.len() as u64
-    }
-    fn flush(&mut self) {
-        self.digest.update(&self.buffer);
-        (self.sink)(&self.buffer);
-        self.written += self.buffer.len() as u64;
-        self.buffer.clear();
-    }
-    /// A delimited message.
-    fn message(&mut self, message: &[u8]) {
-        self.buffer.put_delimited(message);
-        if self.buffer.len() >= CHUNK {
-            self.flush();
-        }
-    }
 }
 
 struct Saver<'a> {
     state: &'a State,
     context: SaveContext,
+    options: SaveOptions,
+    /// Whether threads are used.
+    beside: bool,
+    /// Inodes in a sub-section, if there are any.
+    sub_records: Option<u64>,
+    /// Whether the section at hand was cut into sub-sections.
+    cut: bool,
     strings: StringTableBuilder,
     /// Serial numbers in the image by number of the store, 0 for not given yet.
     users: Vec<u32>,
@@ -97,7 +118,7 @@ type Outcome = Result<(), ImageError>;
 
 impl Saver<'_> {
     fn run(mut self) -> Result<Digest, ImageError> {
-        self.out.buffer.extend_from_slice(MAGIC);
+        self.out.raw(MAGIC);
         self.section(SectionName::NsInfo, Self::name_system)?;
         if self.context.layout.supports(Feature::ErasureCoding) {
             self.section(SectionName::ErasureCoding, Self::erasure_coding)?;
@@ -113,18 +134,14 @@ impl Saver<'_> {
         self.section(SectionName::SecretManager, Self::secrets)?;
         self.section(SectionName::CacheManager, Self::cache)?;
         self.section(SectionName::StringTable, Self::strings)?;
-        let sections = std::mem::take(&mut self.out.sections);
-        let summary = Summary { layout: self.context.layout, codec: None, sections };
-        self.out.buffer.extend(summary.encode());
-        self.out.flush();
-        Ok(Digest(self.out.digest.finalize().into()))
+        Ok(self.out.finish(self.context.layout))
     }
 
     fn section(&mut self, name: SectionName, write: impl FnOnce(&mut Self) -> Outcome) -> Outcome {
-        let offset = self.out.offset();
+        let offset = self.out.begin()?;
+        self.cut = false;
         write(self)?;
-        let length = self.out.offset() - offset;
-        self.out.sections.push(Section { name, offset, length });
+        self.out.end(name, offset, self.cut)?;
         Ok(())
     }
 
@@ -141,172 +158,12 @@ impl Saver<'_> {
             m.put_varint_field(7, start.0 as u64);
         }
         m.put_varint_field(8, s.block_group.0 as u64);
-        self.out.message(&m);
+        self.out.message(&m)?;
         Ok(())
     }
 
     fn erasure_coding(&mut self) -> Outcome {
-        self.out.message(&policies::encode(&self.state.tree.erasure_coding));
-        Ok(())
-    }
-
-    fn inodes(&mut self) -> Outcome {
-        let store = &self.state.store;
-        let mut header = Vec::new();
-        header.put_varint_field(1, self.state.sequences.inode.0 as u64);
-        header.put_varint_field(2, store.inode_count());
-        self.out.message(&header);
-        let (mut body, mut message) = (Vec::new(), Vec::new());
-        for handle in store.inodes() {
-            let inode = store.inode(handle);
-            body.clear();
-            message.clear();
-            let (kind, field) = self.inode_body(handle, &inode, &mut body)?;
-            message.put_varint_field(1, kind);
-            message.put_varint_field(2, inode.id.0 as u64);
-            message.put_bytes_field(3, store.name(handle));
-            message.put_bytes_field(field, &body);
-            self.out.message(&message);
-        }
-        Ok(())
-    }
-
-    /// Writes the body of the kind; gives the kind's number and the field that holds the body.
-    fn inode_body(&mut self, handle: InodeHandle, inode: &Inode, out: &mut Vec<u8>) -> Result<(u64, u32), ImageError> {
-        let permission = self.permission(inode)?;
-        Ok(match inode.kind {
-            InodeKind::File { replication, block_size, storage_policy, erasure_coding_policy } => {
-                let striped = erasure_coding_policy != REPLICATION;
-                if !striped {
-                    out.put_varint_field(1, u64::from(replication));
-                }
-                out.put_varint_field(2, inode.mtime.0 as u64);
-                out.put_varint_field(3, inode.atime.0 as u64);
-                out.put_varint_field(4, block_size);
-                fixed64(out, 5, permission.0);
-                self.blocks(handle, out);
-                self.construction(handle, inode, out);
-                self.features(handle, inode, UNSPECIFIED, out, [8, 9])?;
-                out.put_varint_field(10, u64::from(storage_policy));
-                out.put_varint_field(11, striped.into());
-                if striped {
-                    out.put_varint_field(12, erasure_coding_policy.into());
-                }
-                (1, 4)
-            }
-            InodeKind::Directory { storage_policy, .. } => {
-                let limits = self.state.tree.quota(&self.state.store, handle).map(|q| q.limits).unwrap_or_default();
-                let number = |limit: Option<u64>| limit.map_or(u64::MAX, |v| v);
-                out.put_varint_field(1, inode.mtime.0 as u64);
-                out.put_varint_field(2, number(limits.namespace));
-                out.put_varint_field(3, number(limits.space));
-                fixed64(out, 4, permission.0);
-                self.features(handle, inode, storage_policy, out, [5, 6])?;
-                if let Some(quotas) = encode_kind_quotas(&limits.by_kind) {
-                    out.put_bytes_field(7, &quotas);
-                }
-                (2, 5)
-            }
-            InodeKind::Symlink => {
-                fixed64(out, 1, permission.0);
-                out.put_bytes_field(2, self.state.tree.symlink_target(handle));
-                out.put_varint_field(3, inode.mtime.0 as u64);
-                out.put_varint_field(4, inode.atime.0 as u64);
-                (3, 6)
-            }
-            InodeKind::Reference { .. } => {
-                return Err(ImageError::Unsupported(format!("references between snapshots (inode {})", inode.id)));
-            }
-        })
-    }
-
-    fn permission(&mut self, inode: &Inode) -> Result<PackedPermission, ImageError> {
-        let store = &self.state.store;
-        let user =
-            serial(&mut self.users, inode.user.0, Kind::User, &mut self.strings, || store.user_name(inode.user))?;
-        let group =
-            serial(&mut self.groups, inode.group.0, Kind::Group, &mut self.strings, || store.group_name(inode.group))?;
-        Ok(PackedPermission::new(user, group, inode.mode.bits()))
-    }
-
-    fn blocks(&self, handle: InodeHandle, out: &mut Vec<u8>) {
-        let store = &self.state.store;
-        for block in store.blocks_of(handle) {
-            // what the journal knows of the block, as a replay would find it
-            let Block { id, length, stamp } = self.state.logged_block(store.block(block).block);
-            let size = 3 + varint_length(id.0 as u64) + varint_length(stamp.0 as u64) + varint_length(length);
-            out.push(6 << 3 | 2);
-            out.put_varint(size as u64);
-            out.put_varint_field(1, id.0 as u64);
-            out.put_varint_field(2, stamp.0 as u64);
-            out.put_varint_field(3, length);
-        }
-    }
-
-    fn construction(&self, handle: InodeHandle, inode: &Inode, out: &mut Vec<u8>) {
-        if !inode.features.contains(Features::CONSTRUCTION) {
-            return;
-        }
-        if let Some(construction) = self.state.tree.construction(handle) {
-            let mut m = Vec::new();
-            m.put_bytes_field(1, construction.client.as_bytes());
-            m.put_bytes_field(2, construction.machine.as_bytes());
-            out.put_bytes_field(7, &m);
-        }
-    }
-
-    /// ACL and attributes, in the given two fields. The storage policy of a directory is one of its attributes.
-    fn features(
-        &mut self,
-        handle: InodeHandle,
-        inode: &Inode,
-        directory_policy: u8,
-        out: &mut Vec<u8>,
-        fields: [u32; 2],
-    ) -> Outcome {
-        if inode.features.contains(Features::ACL) {
-            out.put_bytes_field(fields[0], &encode_acl(&self.state.tree.acl(handle), &mut self.strings)?);
-        }
-        let mut all = Vec::new();
-        if inode.features.contains(Features::XATTRS) {
-            all = self.state.tree.xattrs(handle);
-        }
-        if directory_policy != UNSPECIFIED {
-            all.push(storage_policy(directory_policy));
-        }
-        if !all.is_empty() {
-            out.put_bytes_field(fields[1], &encode_xattrs(&all, &mut self.strings)?);
-        }
-        Ok(())
-    }
-
-    fn directories(&mut self) -> Outcome {
-        let store = &self.state.store;
-        let plain = self.state.tree.snapshots.is_empty();
-        let (mut children, mut references, mut message) = (Vec::new(), Vec::new(), Vec::new());
-        for handle in store.inodes() {
-            if store.children(handle).1 == 0 {
-                continue;
-            }
-            children.clear();
-            message.clear();
-            references.clear();
-            for child in self.state.tree.children(store, handle) {
-                if !plain && let Some(reference) = self.renamed(child) {
-                    references.put_varint(reference);
-                    continue;
-                }
-                children.put_varint(store.inode_id(child).0 as u64);
-            }
-            message.put_varint_field(1, store.inode_id(handle).0 as u64);
-            if !children.is_empty() {
-                message.put_bytes_field(2, &children);
-            }
-            if !references.is_empty() {
-                message.put_bytes_field(3, &references);
-            }
-            self.out.message(&message);
-        }
+        self.out.message(&policies::encode(&self.state.tree.erasure_coding))?;
         Ok(())
     }
 
@@ -318,7 +175,7 @@ impl Saver<'_> {
                 let mut m = Vec::new();
                 m.put_varint_field(1, id.0 as u64);
                 m.put_bytes_field(2, &self.state.tree.path_of(store, handle));
-                self.out.message(&m);
+                self.out.message(&m)?;
             }
         }
         Ok(())
@@ -331,7 +188,7 @@ impl Saver<'_> {
         m.put_varint_field(2, u64::from(tokens.sequence as u32));
         m.put_varint_field(3, tokens.keys.len() as u64);
         m.put_varint_field(4, tokens.tokens.len() as u64);
-        self.out.message(&m);
+        self.out.message(&m)?;
         for (id, key) in &tokens.keys {
             let mut m = Vec::new();
             m.put_varint_field(1, u64::from(*id as u32));
@@ -339,7 +196,7 @@ impl Saver<'_> {
             if let Some(secret) = &key.secret {
                 m.put_bytes_field(3, secret);
             }
-            self.out.message(&m);
+            self.out.message(&m)?;
         }
         for token in tokens.tokens.values() {
             let mut m = Vec::new();
@@ -352,7 +209,7 @@ impl Saver<'_> {
             m.put_varint_field(7, u64::from(token.sequence_number as u32));
             m.put_varint_field(8, u64::from(token.master_key_id as u32));
             m.put_varint_field(9, token.expiry.0 as u64);
-            self.out.message(&m);
+            self.out.message(&m)?;
         }
         Ok(())
     }
@@ -362,14 +219,13 @@ impl Saver<'_> {
         m.put_varint_field(1, self.state.preserved.next_cache_directive.max(1));
         m.put_varint_field(2, 0);
         m.put_varint_field(3, 0);
-        self.out.message(&m);
+        self.out.message(&m)?;
         Ok(())
     }
 
     fn strings(&mut self) -> Outcome {
         let section = self.strings.encode();
-        self.out.buffer.extend_from_slice(&section);
-        Ok(())
+        self.out.put(&section)
     }
 }
 

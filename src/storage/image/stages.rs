@@ -11,6 +11,7 @@
 //! order, they are read apart from the digest: each sub-section is a stream that one thread decompresses and cuts.
 //! A small image takes the same way without threads.
 
+use super::codec::Codec;
 use super::cut::{Buffers, Cutter, Piece, Place};
 use super::digest::Digest;
 use super::input::{Digester, Input, Range};
@@ -516,9 +517,11 @@ impl Summary {
     }
     /// The bytes of a section as they were before it was compressed.
     pub(super) fn open<'a>(&self, stream: Range<'a>) -> Result<Box<dyn Read + 'a>, ImageError> {
-        match &self.codec {
-            None => Ok(Box::new(stream)),
-            Some(codec) => Err(ImageError::Unsupported(format!("the codec {codec}"))),
+        let Some(class) = &self.codec else { return Ok(Box::new(stream)) };
+        let codec = Codec::of_class(class).ok_or_else(|| ImageError::Unsupported(format!("the codec {class}")))?;
+        if stream.is_empty() {
+            return Ok(Box::new(stream));
         }
+        codec.decoder(stream).map_err(|e| ImageError::Read(e.to_string()))
     }
 }

@@ -43,7 +43,7 @@ impl Saver<'_> {
             header.put_bytes_field(2, &ids);
         }
         header.put_varint_field(3, past.count() as u64);
-        self.out.message(&header);
+        self.out.message(&header)?;
         for (id, root) in past.roots() {
             for snapshot in &root.snapshots {
                 let body = self.directory_copy(&snapshot.root)?;
@@ -54,7 +54,7 @@ impl Saver<'_> {
                 inode.put_bytes_field(5, &body);
                 message.put_varint_field(1, u64::from(snapshot.id.0 as u32));
                 message.put_bytes_field(2, &inode);
-                self.out.message(&message);
+                self.out.message(&message)?;
             }
         }
         Ok(())
@@ -71,7 +71,7 @@ impl Saver<'_> {
             entry.put_varint_field(1, if file.is_empty() { 2 } else { 1 });
             entry.put_varint_field(2, store.inode_id(inode).0 as u64);
             entry.put_varint_field(3, (directory.len() + file.len()) as u64);
-            self.out.message(&entry);
+            self.out.message(&entry)?;
             for diff in file.iter().rev() {
                 self.file_diff(diff)?;
             }
@@ -99,7 +99,7 @@ impl Saver<'_> {
             body.put_varint_field(3, block.length);
             m.put_bytes_field(5, &body);
         }
-        self.out.message(&m);
+        self.out.message(&m)?;
         Ok(())
     }
 
@@ -139,11 +139,11 @@ impl Saver<'_> {
                 m.put_bytes_field(field, &list);
             }
         }
-        self.out.message(&m);
+        self.out.message(&m)?;
         for name in &diff.created {
             let mut entry = Vec::new();
             entry.put_bytes_field(1, name);
-            self.out.message(&entry);
+            self.out.message(&entry)?;
         }
         Ok(())
     }
@@ -160,7 +160,7 @@ impl Saver<'_> {
                 }
                 Err(target) => m.put_varint_field(3, u64::from(target.0 as u32)),
             }
-            self.out.message(&m);
+            self.out.message(&m)?;
         }
         Ok(())
     }
