@@ -57,7 +57,8 @@ pub struct Serving {
 pub fn run(launch: Launch, ready: impl AsyncFnOnce(Serving) -> Result<(), StartError>) -> Result<u8, StartError> {
     end_on_broken_invariant();
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
-    let runtime = runtime.worker_threads(connection_threads()).enable_all().on_thread_park(rpc::gather::before_wait).build();
+    let runtime = runtime.worker_threads(connection_threads()).enable_all();
+    let runtime = runtime.on_thread_park(rpc::gather::before_wait).build();
     let runtime = runtime.map_err(StartError::system("threads"))?;
     let code = runtime.block_on(serve(launch, ready));
     // a load that a signal has cut short does not hold up the end of the process

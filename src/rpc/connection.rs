@@ -4,6 +4,7 @@
 
 use crate::call::{Call, CallerContext, ClientId, ErrorCode, Outcome, RemoteException, Reply, RequestHeader, Service};
 use crate::calls::Calls;
+use crate::gather;
 use crate::handshake;
 use crate::held::Held;
 use crate::negotiation::{self, Negotiation};
@@ -161,13 +162,17 @@ impl<'a, S: Service> Connection<'a, S> {
         {
             identity.groups = self.port.users.groups().of(&identity.user.name).await;
         }
+        let (before, mut starved) = (self.started, false);
         while !self.closing
             && self.output.len() < FLUSH_BYTES
             && self.started < TURN_CALLS
             && self.has_room(calls.parked())
         {
             match self.step() {
-                Ok(Step::Starved) => return true,
+                Ok(Step::Starved) => {
+                    starved = true;
+                    break;
+                }
                 Ok(Step::Again) => {}
                 Ok(Step::Call(call)) => {
                     self.started += 1;
@@ -188,7 +193,8 @@ impl<'a, S: Service> Connection<'a, S> {
                 Err((ids, error)) => self.fail(&ids, error),
             }
         }
-        false
+        gather::taken((self.started - before) as usize);
+        starved
     }
 
     fn has_room(&self, parked: usize) -> bool {

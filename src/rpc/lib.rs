@@ -8,6 +8,7 @@ mod call;
 mod calls;
 pub mod client;
 mod connection;
+pub mod gather;
 mod handshake;
 mod held;
 mod negotiation;

@@ -7,6 +7,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use vocab::Txid;
 
+/// Records of a batch that tell of many writers at a time. Then the next batch is given [`GATHERING`] to grow: nobody gets much later what they
+/// wait for, since most of them would have waited for that batch or the next, and one sync does for more of them.
+const MANY: u64 = 8;
+/// As long as a sync takes on an ordinary disk.
+const GATHERING: Duration = Duration::from_micros(500);
+
 /// What the thread owns.
 #[derive(Debug)]
 pub(super) struct Flush {
@@ -15,12 +21,15 @@ pub(super) struct Flush {
     /// Directories (`current`) that get a `seen_txid` at each segment start.
     pub seen: Vec<PathBuf>,
     pub lazy_delay: Duration,
+    /// Whether the last batch was large.
+    pub many: bool,
 }
 
 impl Flush {
     /// Runs until the journal is closed, given up, or has failed.
     pub fn run(mut self) {
         while let Some(batch) = self.next() {
+            self.many = batch.records >= MANY;
             let batch = Arc::new(batch);
             let began = self.shared.os.clock.monotonic_us();
             let result = self.set.commit(&batch, &*self.shared.observer);
@@ -55,11 +64,18 @@ impl Flush {
     /// there is something to do now and then, the thread sleeps for that while at most, so that who appends need not wake it.
     fn next(&self) -> Option<super::buffer::Batch> {
         let mut until = Instant::now() + self.lazy_delay;
+        let mut gather = self.many;
         loop {
             let mut lane = self.shared.lane.lock();
             let buffer = &lane.buffer;
             let (empty, rested) = (buffer.is_empty(), Instant::now() >= until);
             let wanted = self.shared.watermark.wanted() > buffer.taken.0 || buffer.bytes() >= LAZY_BYTES;
+            if !empty && wanted && gather && !lane.closed {
+                gather = false;
+                drop(lane);
+                std::thread::sleep(GATHERING);
+                continue;
+            }
             if !empty && (wanted || rested || lane.closed) {
                 return Some(lane.buffer.take());
             }

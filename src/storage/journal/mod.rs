@@ -157,7 +157,8 @@ impl Journal {
             observer,
             os: os.clone(),
         });
-        let flush = Flush { shared: shared.clone(), set, seen: options.seen, lazy_delay: options.lazy_delay };
+        let flush =
+            Flush { shared: shared.clone(), set, seen: options.seen, lazy_delay: options.lazy_delay, many: false };
         let thread =
             std::thread::Builder::new().name("journal-flush".to_owned()).spawn(|| flush.run()).map_err(unable)?;
         shared.watermark.serve_on(thread.thread().clone());
