@@ -124,6 +124,17 @@ impl Configuration {
         self.properties.iter().map(|(name, property)| (name.as_str(), property))
     }
 
+    /// Takes a key away, as if neither a file nor a default named it.
+    pub fn unset(&mut self, name: &str) {
+        self.properties.remove(name);
+        self.settled.remove(name);
+    }
+
+    /// Names of all keys that have a value.
+    pub fn names(&self) -> Vec<String> {
+        self.properties().map(|(name, _)| name.to_owned()).collect()
+    }
+
     /// Whether files may not change the key any more.
     pub fn is_final(&self, name: &str) -> bool {
         self.finals.contains(name)

@@ -206,6 +206,15 @@ mod tests {
     }
 
     #[test]
+    fn the_sample_works() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("conf/audit");
+        let found = audit_appenders(&environment(&[("hadoop.log.dir", "/var/log")]), Some(&path)).unwrap();
+        let places: Vec<_> = found.targets.into_iter().map(|target| target.place).collect();
+        let path = "/var/log/hdfs-audit.log".into();
+        assert_eq!(places, [Place::Rolling { path, bytes_max: 256 << 20, kept: 20 }]);
+    }
+
+    #[test]
     fn loggers_above_get_the_lines_too() {
         let text = "log4j.rootLogger=INFO, out, odd\nlog4j.appender.out=org.apache.log4j.ConsoleAppender\n\
                     log4j.appender.odd=x.Y\n! comment\nlog4j.logger.org.apache.hadoop=DEBUG,file\n\

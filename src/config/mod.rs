@@ -13,6 +13,7 @@ mod error;
 mod load;
 mod log4j;
 mod output;
+mod reconfigure;
 mod registry;
 pub mod settings;
 mod values;
@@ -26,6 +27,7 @@ pub use error::ConfigError;
 use load::load;
 pub use load::{Source, default_directory, take_generic_options};
 pub use log4j::audit_appenders;
+pub use reconfigure::{Changed, Effect, changed, reconfigurable};
 pub use registry::{not_honoured, registry};
 
 #[cfg(test)]

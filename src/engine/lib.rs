@@ -17,6 +17,7 @@ pub use lock::{HOLD_BUCKETS_MICROS, HoldTimes, StateLock};
 pub use tick::TickSettings;
 pub use turn::{Decided, Witness};
 
+use arc_swap::{ArcSwap, Guard};
 use ops::table::Operation;
 use os::clock::Clock;
 use state::{Effect, Effects, State};
@@ -32,7 +33,7 @@ pub struct Engine {
     state: StateLock<State>,
     journal: Journal,
     gate: Gate,
-    settings: ops::Settings,
+    settings: ArcSwap<ops::Settings>,
     policy: Policy,
     clock: Arc<dyn Clock>,
     reclaim: Notify,
@@ -54,7 +55,7 @@ impl Engine {
             state: StateLock::new(state),
             journal,
             gate: Gate::new(ha),
-            settings,
+            settings: ArcSwap::from_pointee(settings),
             policy,
             clock,
             reclaim: Notify::new(),
@@ -98,9 +99,13 @@ impl Engine {
     pub fn now(&self) -> Now {
         Now { wall: TimeMs(self.clock.wall_ms()), monotonic: MonotonicMs(self.clock.monotonic_ms()) }
     }
-    /// What the operations go by.
-    pub fn settings(&self) -> &ops::Settings {
-        &self.settings
+    /// What the operations go by now.
+    pub fn settings(&self) -> Guard<Arc<ops::Settings>> {
+        self.settings.load()
+    }
+    /// Other settings for the operations to come.
+    pub fn set_settings(&self, settings: ops::Settings) {
+        self.settings.store(Arc::new(settings));
     }
 
     /// Acts on what followed from a hold.

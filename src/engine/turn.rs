@@ -84,11 +84,11 @@ impl Engine {
 
     /// Runs `f` under the write hold with a turn of its own. `name` is for the account of holds.
     pub fn turn<R>(&self, name: &'static str, caller: &Caller, f: impl FnOnce(&mut Turn<'_>) -> R) -> Decided<R> {
-        let now = self.now();
+        let (now, settings) = (self.now(), self.settings());
         let mut effects = Effects::new(Mode::Live);
         let decided = self.lock().write(name, |state| {
             let mut log = JournalLog(self.journal());
-            let mut turn = Turn::new(state, &mut log, &self.settings, &self.policy, now, caller, &mut effects);
+            let mut turn = Turn::new(state, &mut log, &settings, &self.policy, now, caller, &mut effects);
             let answer = f(&mut turn);
             Decided { answer, rests_on: self.journal().last() }
         });
@@ -98,8 +98,8 @@ impl Engine {
 
     /// Runs `f` under a read hold.
     pub fn view<R>(&self, name: &'static str, caller: &Caller, f: impl FnOnce(&View<'_>) -> R) -> R {
-        let now = self.now();
-        self.lock().read(name, |state| f(&View { state, settings: &self.settings, policy: &self.policy, now, caller }))
+        let (now, settings) = (self.now(), self.settings());
+        self.lock().read(name, |state| f(&View { state, settings: &settings, policy: &self.policy, now, caller }))
     }
 
     /// Waits until what the answer rests on is durable, then gives it out. If the journals fail for good the process ends before this returns.

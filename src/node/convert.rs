@@ -52,6 +52,9 @@ pub fn operations(settings: &Settings, owner: &str) -> ops::Settings {
         listing_limit: limits.listing_entries as usize,
         batched_listing_limit: limits.batched_listing_paths as usize,
         open_files_limit: limits.open_files_listed as usize,
+        summary_slice: limits.summary_slice as usize,
+        summary_rest_micros: limits.summary_rest_micros,
+        corrupt_files_limit: limits.corrupt_files_returned as usize,
         summary_checks_subtree: permissions.content_summary_checks_below,
         committed_blocks_allowed: features.committed_blocks_at_close as usize,
         lease_hard_limit_ms: milliseconds(features.lease_hard_limit),
@@ -126,12 +129,21 @@ pub fn blocks(settings: &Settings) -> blocks::Settings {
     }
 }
 
+/// The emptier of the trash, if there is trash.
+pub fn trash(settings: &Settings) -> Option<server::trash::Trash> {
+    let defaults = &settings.server_defaults;
+    let minutes = |minutes: i64| u64::try_from(minutes).unwrap_or(0);
+    let (keep, every) = (minutes(defaults.trash_interval_minutes), minutes(defaults.trash_round_minutes));
+    server::trash::Trash::new(keep, every, defaults.trash_cleans_root, defaults.homes.clone())
+}
+
 /// What the pages obey.
 pub fn web(settings: &Settings) -> server::http::WebSettings {
     let (http, checkpoints) = (&settings.http, &settings.checkpoints);
     server::http::WebSettings {
         frame_options: http.frame_options.clone(),
         static_user: http.static_user.clone(),
+        prometheus: http.prometheus,
         transfers: server::http::Transfers {
             bytes_per_second: checkpoints.transfer_bytes_per_second,
             period: checkpoints.period,

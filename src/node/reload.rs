@@ -1,9 +1,13 @@
 //! Files that are read again while the NameNode runs: lists of hosts, and the site files for proxy rules.
 
 use super::{convert, hosts_json};
-use crate::config::Source;
-use crate::config::settings::{DatanodeHosts, HostsForm, Settings};
+use crate::config::{Changed, Configuration, Effect, Source, changed, reconfigurable};
+use crate::config::settings::{DatanodeHosts, HostsForm, Settings, identify, is_local_host};
 use blocks::{HostEntry, Hosts};
+use engine::Engine;
+use parking_lot::Mutex;
+use server::service::Reconfigured;
+use std::sync::Arc;
 use security::proxy::ProxyRules;
 use std::net::ToSocketAddrs;
 use std::path::PathBuf;
@@ -17,6 +21,14 @@ pub struct Files {
     pub roots: Vec<PathBuf>,
     /// Where logs are written.
     pub logs: PathBuf,
+    /// What counts at present.
+    pub configuration: Mutex<Configuration>,
+    /// What follows from it.
+    pub engine: Arc<Engine>,
+    /// The user this process runs as.
+    pub user: String,
+    /// Port of the clients: a key is named after it.
+    pub port: u16,
 }
 
 impl Files {
@@ -26,6 +38,30 @@ impl Files {
             Settings::read(&configuration, identity)
         };
         read().map_err(|error| error.to_string())
+    }
+
+    /// Puts one changed key in force.
+    fn apply(&self, change: &Changed, current: &mut Configuration) -> Result<(), String> {
+        let mut next = current.clone();
+        match &change.new {
+            Some(value) => next.set(&change.name, value, "programmatically"),
+            None => next.unset(&change.name),
+        }
+        if change.effect == Effect::None {
+            return Err(format!("{} has no effect in this NameNode", change.name));
+        }
+        let identity = identify(&mut next, is_local_host).map_err(|error| error.to_string())?;
+        let settings = Settings::read(&next, identity).map_err(|error| error.to_string())?;
+        if change.effect == Effect::Live {
+            let old = self.engine.settings();
+            let (block_pool, created) = (old.block_pool.clone(), old.created);
+            let operations = ops::Settings { block_pool, created, ..convert::operations(&settings, &self.user) };
+            self.engine.set_settings(operations);
+            let blocks = convert::blocks(&settings);
+            self.engine.lock().write("reconfigure", |state| state.blocks.settings = blocks);
+        }
+        *current = next;
+        Ok(())
     }
 }
 
@@ -48,6 +84,23 @@ impl server::service::Reload for Files {
             }
         }
         Ok(())
+    }
+
+    fn reconfigurable(&self) -> Vec<String> {
+        reconfigurable(self.port)
+    }
+
+    fn reconfigure(&self) -> Result<Vec<Reconfigured>, String> {
+        let (new, _) = self.source.read().map_err(|error| error.to_string())?;
+        let mut current = self.configuration.lock();
+        let mut done = Vec::new();
+        for change in changed(&current, &new, self.port) {
+            let error = self.apply(&change, &mut current).err();
+            let Changed { name, old, new, .. } = change;
+            tracing::info!("Change property: {name} from {old:?} to {new:?}: {}", error.as_deref().unwrap_or("done"));
+            done.push(Reconfigured { name, old: old.unwrap_or_default(), new, error });
+        }
+        Ok(done)
     }
 
     /// As in Hadoop, the working directory stands in for a directory of logs that is not set.

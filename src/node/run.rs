@@ -120,7 +120,7 @@ impl Running {
         let started_ms = os.clock.wall_ms();
         let progress = Arc::new(StartupProgress::default());
         let listener = ports::bind_http(&settings.addresses).await?;
-        let web = Arc::new(Web::new(progress.clone(), Box::new(Pages(configuration)), convert::web(&settings)));
+        let web = Arc::new(Web::new(progress.clone(), Box::new(Pages(configuration.clone())), convert::web(&settings)));
         let http = server::http::Server::start(listener, web.clone()).map_err(StartError::system("HTTP server"))?;
         tracing::info!("Starting web server at: http://{}", http.address());
         // a port that is taken is known before the load; clients find the ports closed until it is over
@@ -139,7 +139,15 @@ impl Running {
         let audit = audit::open(&settings.audit, &source);
         let roots = directories.list.iter().map(|directory| directory.location.root.clone()).collect();
         let logs = crate::config::Environment::of_process().log_directory();
-        let files = reload::Files { source, roots, logs };
+        let files = reload::Files {
+            source,
+            roots,
+            logs,
+            configuration: configuration.into(),
+            engine: engine.clone(),
+            user,
+            port: settings.addresses.rpc.address.port,
+        };
         let identity = identity(&settings, &info, upgrade_finalized);
         let shared = Arc::new(shared(&engine, &settings, identity, loaded_image_ms, files, audit));
         let beans = NameNodeBeans {
@@ -157,7 +165,7 @@ impl Running {
                 tracing::info!("NameNode RPC up at: {address} ({kind:?})");
             }
         }
-        let ticks = ticks::Ticks::start(&engine, &settings, &os, &progress, &directories);
+        let ticks = ticks::Ticks::start(&engine, &settings, &os, &progress, &directories, &shared);
         Ok(Running { engine, servers, ticks, directories })
     }
 
@@ -285,6 +293,8 @@ fn shared(
         identity,
         reload: Arc::new(files),
         audit,
+        reconfiguration: Arc::default(),
+        ports: Default::default(),
         loaded_image_ms,
     }
 }

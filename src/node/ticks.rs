@@ -1,5 +1,6 @@
 //! Periodic work: started with the ports, ended before the journal is closed.
 
+use super::convert;
 use super::resources::Resources;
 use crate::config::settings::Settings;
 use engine::{Engine, HaState, TickSettings};
@@ -9,6 +10,7 @@ use os::Os;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
+use server::service::Shared;
 use storage::Directories;
 use tokio::task::JoinHandle;
 use vocab::{AuthenticationMethod, Caller};
@@ -24,6 +26,7 @@ impl Ticks {
         os: &Os,
         progress: &Arc<StartupProgress>,
         directories: &Directories,
+        shared: &Arc<Shared>,
     ) -> Ticks {
         let mut tasks = engine.start_ticks(TickSettings {
             retry_expiry_ms: u64::try_from(settings.retry_cache.expiry.as_millis()).unwrap_or(u64::MAX),
@@ -34,6 +37,7 @@ impl Ticks {
         tasks.push(tokio::spawn(resources.watch(engine.clone(), os.clone())));
         tasks.push(tokio::spawn(check_leases(engine.clone(), settings.features.lease_check_interval)));
         tasks.push(tokio::spawn(watch_safe_mode(engine.clone(), progress.clone())));
+        tasks.extend(convert::trash(settings).map(|trash| tokio::spawn(trash.run(shared.clone()))));
         Ticks(tasks)
     }
 

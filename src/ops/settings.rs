@@ -68,6 +68,12 @@ pub struct Settings {
     pub batched_listing_limit: usize,
     /// `dfs.namenode.list.openfiles.num.responses`.
     pub open_files_limit: usize,
+    /// Inodes that a content summary counts before it lets others have their turn (`dfs.content-summary.limit`); 0 for no limit of its own.
+    pub summary_slice: usize,
+    /// Microseconds that it rests then (`dfs.content-summary.sleep-microsec`).
+    pub summary_rest_micros: u64,
+    /// Files in one answer to listCorruptFileBlocks (`dfs.namenode.max-corrupt-file-blocks-returned`).
+    pub corrupt_files_limit: usize,
     /// `dfs.permissions.ContentSummary.subAccess`.
     pub summary_checks_subtree: bool,
     /// `dfs.namenode.file.close.num-committed-allowed`.
@@ -132,6 +138,9 @@ impl Default for Settings {
             listing_limit: 1_000,
             batched_listing_limit: 100,
             open_files_limit: 1_000,
+            summary_slice: 5_000,
+            summary_rest_micros: 500,
+            corrupt_files_limit: 100,
             summary_checks_subtree: false,
             committed_blocks_allowed: 0,
             lease_hard_limit_ms: 1_200_000,

@@ -125,7 +125,7 @@ operations! {
     SetSafeMode "setSafeMode" Unchecked Idempotent Served Never "safemode" true;
     SaveNamespace "saveNamespace" Unchecked AtMostOnce Required Never "saveNamespace" true;
     RollEdits "rollEdits" Journal Idempotent Refused Never "rollEditLog" true;
-    RestoreFailedStorage "restoreFailedStorage" Unchecked Idempotent Served Never "restoreFailedStorage" false;
+    RestoreFailedStorage "restoreFailedStorage" Unchecked Idempotent Served Never "restoreFailedStorage" true;
     RefreshNodes "refreshNodes" Unchecked Idempotent Served Never "refreshNodes" true;
     FinalizeUpgrade "finalizeUpgrade" Unchecked Idempotent Served Never "finalizeUpgrade" true;
     UpgradeStatus "upgradeStatus" Unchecked Idempotent Served Never "" true;

@@ -3,7 +3,7 @@
 use crate::http::{self, Web};
 use crate::service::table::PortKind;
 use crate::service::topology::host_name;
-use crate::service::{Port, Shared};
+use crate::service::{Port, PortFigures, Shared};
 use rpc::{Listener, PortCounters, Settings};
 use std::io;
 use std::net::SocketAddr;
@@ -40,9 +40,26 @@ pub fn serve(
     let host: Arc<str> = host_name(node.host()).into();
     let start = |port: BoundPort| {
         let service = Arc::new(Port::new(shared.clone(), port.kind, host.clone()));
-        Ok((port.kind, port.listener.serve(port.settings, service, shared.users.clone())?))
+        let calls = service.calls();
+        let server = port.listener.serve(port.settings, service, shared.users.clone())?;
+        let figures = PortFigures {
+            port: server.addresses().first().map_or(0, SocketAddr::port),
+            server: if port.kind == PortKind::Lifeline {
+                "DatanodeLifelineProtocolService"
+            } else {
+                "ClientNamenodeProtocol"
+            },
+            kind: port.kind,
+            transport: server.counters().clone(),
+            calls,
+        };
+        Ok(((port.kind, server), figures))
     };
-    let rpc = ports.into_iter().map(start).collect::<io::Result<_>>()?;
+    let started = ports.into_iter().map(start).collect::<io::Result<Vec<_>>>()?;
+    let (rpc, figures) = started.into_iter().unzip();
+    if shared.ports.set(figures).is_err() {
+        tracing::warn!("the ports were counted already");
+    }
     if web.node.set(node).is_err() {
         tracing::warn!("the pages had a name node already");
     }

@@ -5,3 +5,6 @@
 //! Invariants: what is right was recorded from the Java NameNode (`IRONROOT_RECORD` with `IRONROOT_PEERS_NAMENODE=java`).
 
 mod audit;
+mod checkpointer;
+mod commands;
+mod fsck;

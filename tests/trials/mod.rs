@@ -28,7 +28,7 @@ use datanode::DataNode;
 use hadoop_proto::hdfs::ExtendedBlockProto;
 
 /// A closed file with a block of each length, all on `datanode`; answers the blocks.
-fn write(client: &Client, datanode: &mut DataNode, path: &str, lengths: &[u64]) -> Vec<ExtendedBlockProto> {
+pub fn write(client: &Client, datanode: &mut DataNode, path: &str, lengths: &[u64]) -> Vec<ExtendedBlockProto> {
     let file = client.create(path).unwrap_or_else(|e| panic!("create {path}: {e}"));
     let mut blocks: Vec<ExtendedBlockProto> = Vec::new();
     for bytes in lengths {

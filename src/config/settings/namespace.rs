@@ -22,6 +22,12 @@ pub struct Limits {
     pub xattr_bytes: u64,
     /// Inodes and blocks together, 0 for no limit (`dfs.namenode.max.objects`).
     pub objects: u64,
+    /// Inodes that a content summary counts at a time, 0 for no limit of its own (`dfs.content-summary.limit`).
+    pub summary_slice: u32,
+    /// Microseconds it rests then (`dfs.content-summary.sleep-microsec`).
+    pub summary_rest_micros: u64,
+    /// Files in one answer about corrupt ones (`dfs.namenode.max-corrupt-file-blocks-returned`).
+    pub corrupt_files_returned: u32,
     /// Entries of one partial listing (`dfs.ls.limit`); 1000 if set to 0 or less.
     pub listing_entries: u32,
     /// Paths of one batched listing (`dfs.batched.ls.limit`).
@@ -50,6 +56,9 @@ impl Limits {
             xattrs_per_inode: reader.count("dfs.namenode.fs-limits.max-xattrs-per-inode", 0)?,
             xattr_bytes: reader.bytes("dfs.namenode.fs-limits.max-xattr-size")?,
             objects: reader.amount("dfs.namenode.max.objects", 0)?,
+            summary_slice: reader.count("dfs.content-summary.limit", 0)?,
+            summary_rest_micros: reader.amount("dfs.content-summary.sleep-microsec", 0)?,
+            corrupt_files_returned: reader.count("dfs.namenode.max-corrupt-file-blocks-returned", 1)?,
             listing_entries: if listing > 0 { listing.unsigned_abs() } else { 1000 },
             batched_listing_paths,
             open_files_listed,
@@ -189,6 +198,12 @@ pub struct ServerDefaults {
     pub encrypt_data_transfer: bool,
     /// Minutes that trash is kept, 0 for none (`fs.trash.interval`).
     pub trash_interval_minutes: i64,
+    /// Minutes between the rounds of the emptier, 0 for as many as trash is kept (`fs.trash.checkpoint.interval`).
+    pub trash_round_minutes: i64,
+    /// Whether what the emptier does not know goes at once (`fs.trash.clean.trashroot.enable`).
+    pub trash_cleans_root: bool,
+    /// Where homes are (`dfs.user.home.dir.prefix`).
+    pub homes: String,
     /// `dfs.checksum.type`
     pub checksum: Checksum,
     /// `hadoop.security.key.provider.path`, empty for none.
@@ -217,6 +232,9 @@ impl ServerDefaults {
             buffer_bytes: reader.count("io.file.buffer.size", 0)?,
             encrypt_data_transfer: reader.boolean("dfs.encrypt.data.transfer")?,
             trash_interval_minutes: reader.long("fs.trash.interval")?,
+            trash_round_minutes: reader.long("fs.trash.checkpoint.interval")?,
+            trash_cleans_root: reader.boolean("fs.trash.clean.trashroot.enable")?,
+            homes: reader.text("dfs.user.home.dir.prefix")?,
             checksum,
             key_provider: reader.optional("hadoop.security.key.provider.path")?.unwrap_or_default(),
             snapshot_trash_root: reader.boolean("dfs.namenode.snapshot.trashroot.enabled")?,

@@ -87,6 +87,8 @@ pub struct Http {
     pub frame_options: Option<String>,
     /// User of requests that name none (`hadoop.http.staticuser.user`).
     pub static_user: String,
+    /// `/prom` is served (`hadoop.prometheus.endpoint.enabled`).
+    pub prometheus: bool,
 }
 
 /// Which of HTTP and HTTPS are served.
@@ -115,6 +117,7 @@ impl Http {
             policy,
             frame_options: reader.boolean("dfs.xframe.enabled")?.then_some(frame_options),
             static_user: reader.text("hadoop.http.staticuser.user")?,
+            prometheus: reader.boolean("hadoop.prometheus.endpoint.enabled")?,
         })
     }
 }

@@ -3,9 +3,6 @@
 use crate::View;
 use vocab::{BlockId, Refusal};
 
-/// Files in one answer (`dfs.corruptfilesreturned.max` of old; fixed in `FSNamesystem`).
-const FILES_MAX: usize = 100;
-
 /// A listing under way: missing blocks are looked at in slices.
 #[derive(Clone, Debug)]
 pub struct CorruptFilesWalk {
@@ -44,7 +41,7 @@ impl CorruptFilesWalk {
                 continue;
             }
             self.files.extend(path_of(view, block).filter(|path| is_below(path, &self.below)));
-            if self.files.len() >= FILES_MAX {
+            if self.files.len() >= view.settings.corrupt_files_limit {
                 return true;
             }
         }

@@ -3,16 +3,18 @@
 use super::BEANS;
 use super::jmx::Bean;
 use super::json::Json;
+use super::metrics;
 use crate::service::Shared;
 use blocks::{AdminState, DatanodeId, Node, Stats};
 use engine::HaState;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use vocab::time::MonotonicMs;
 use vocab::{AuthenticationMethod, Caller};
 
 const FSNAMESYSTEM: &str = "org.apache.hadoop.hdfs.server.namenode.FSNamesystem";
+const BLOCK_MANAGER: &str = "org.apache.hadoop.hdfs.server.blockmanagement.BlockManager";
 const NAMENODE: &str = "org.apache.hadoop.hdfs.server.namenode.NameNode";
 
 /// The loaded name node as the pages see it.
@@ -52,6 +54,36 @@ struct Seen {
 
 type Attributes = Vec<(&'static str, Json)>;
 
+/// Sums of the volumes of a medium, in bytes.
+#[derive(Default)]
+struct Medium {
+    capacity: u64,
+    used: u64,
+    other: u64,
+    remaining: u64,
+    pool: u64,
+    nodes: u64,
+    xceivers: u64,
+}
+
+impl Medium {
+    fn show(&self, name: &str) -> Json {
+        let value = Json::object([
+            ("blockPoolUsed", self.pool.into()),
+            ("capacityNonDfsUsed", self.other.into()),
+            ("capacityRemaining", self.remaining.into()),
+            ("capacityTotal", self.capacity.into()),
+            ("capacityUsed", self.used.into()),
+            ("nodesInService", self.nodes.into()),
+            ("nodesInServiceXceiverCount", self.xceivers.into()),
+            ("percentBlockPoolUsed", percent(self.pool, self.capacity, 100.0).into()),
+            ("percentRemaining", percent(self.remaining, self.capacity, 0.0).into()),
+            ("percentUsed", percent(self.used, self.capacity, 100.0).into()),
+        ]);
+        Json::object([("key", name.into()), ("value", value)])
+    }
+}
+
 impl super::Node for NameNodeBeans {
     fn is_active(&self) -> bool {
         self.shared.engine.gate().state() == HaState::Active
@@ -66,13 +98,31 @@ impl super::Node for NameNodeBeans {
     }
 
     fn bean(&self, name: &str) -> Option<Bean> {
-        let bean = |at: usize, modeler, attributes| Some(Bean { name: BEANS[at], modeler, attributes });
-        match BEANS.iter().position(|b| *b == name)? {
-            0 => bean(0, "FSNamesystem", self.fs_namesystem(&self.look(false))),
-            1 => bean(1, NAMENODE, self.status()),
-            2 => bean(2, FSNAMESYSTEM, self.info(&self.look(true))),
-            _ => bean(3, FSNAMESYSTEM, self.fs_state(&self.look(false))),
+        let Some(at) = BEANS.iter().position(|bean| *bean == name) else { return self.port_bean(name) };
+        let bean = |modeler, attributes: Attributes| Bean::new(name, modeler, attributes);
+        Some(match at {
+            0 => bean("FSNamesystem", self.fs_namesystem(&self.look(false))),
+            1 => bean(NAMENODE, self.status()),
+            2 => bean(FSNAMESYSTEM, self.info(&self.look(true))),
+            3 => bean(FSNAMESYSTEM, self.fs_state(&self.look(false))),
+            4 => bean("NameNodeActivity", metrics::activity(self, self.host())),
+            5 => bean("JvmMetrics", metrics::jvm(self.host())),
+            6 => bean(BLOCK_MANAGER, vec![("StorageTypeStats", self.media())]),
+            7 => bean(FSNAMESYSTEM, replicated(&self.figures())),
+            8 => bean(FSNAMESYSTEM, striped(&self.figures())),
+            9 => bean("sun.management.MemoryImpl", metrics::memory()),
+            10 => bean("com.sun.management.internal.HotSpotThreadImpl", metrics::threading()),
+            11 => bean("com.sun.management.internal.OperatingSystemImpl", metrics::system()),
+            _ => Bean::new(name, "StateLock", metrics::lock(self)),
+        })
+    }
+
+    fn names(&self) -> Vec<String> {
+        let mut names = BEANS.map(str::to_owned).to_vec();
+        for port in self.shared.ports.get().into_iter().flatten() {
+            names.extend(PORT_BEANS.map(|bean| format!("{bean}{}", port.port)));
         }
+        names
     }
 }
 
@@ -90,7 +140,80 @@ pub(crate) fn nobody() -> Caller {
     }
 }
 
+/// Beans of a port, before its number: calls together, and by method.
+const PORT_BEANS: [&str; 2] =
+    ["Hadoop:service=NameNode,name=RpcActivityForPort", "Hadoop:service=NameNode,name=RpcDetailedActivityForPort"];
+
+/// State of blocks that are replicated.
+fn replicated(stats: &Stats) -> Attributes {
+    vec![
+        ("LowRedundancyReplicatedBlocks", stats.low_redundancy.into()),
+        ("CorruptReplicatedBlocks", stats.corrupt.into()),
+        ("MissingReplicatedBlocks", stats.missing.into()),
+        ("MissingReplicationOneBlocks", stats.missing_single.into()),
+        ("BytesInFutureReplicatedBlocks", stats.bytes_in_future.into()),
+        ("PendingDeletionReplicatedBlocks", stats.pending_deletions.into()),
+        ("BadlyDistributedBlocks", stats.badly_distributed.into()),
+        ("TotalReplicatedBlocks", stats.blocks.into()),
+    ]
+}
+
+/// State of striped groups, which take no part in redundancy yet: nothing is known to be wrong with one.
+fn striped(_: &Stats) -> Attributes {
+    vec![
+        ("LowRedundancyECBlockGroups", 0.into()),
+        ("CorruptECBlockGroups", 0.into()),
+        ("MissingECBlockGroups", 0.into()),
+        ("BytesInFutureECBlockGroups", 0.into()),
+        ("PendingDeletionECBlocks", 0.into()),
+    ]
+}
+
 impl NameNodeBeans {
+    /// Sums over blocks and DataNodes.
+    pub(super) fn figures(&self) -> Stats {
+        self.look(false).stats
+    }
+
+    fn port_bean(&self, name: &str) -> Option<Bean> {
+        let ports = self.shared.ports.get()?;
+        let of = |prefix: &str| {
+            let number: u16 = name.strip_prefix(prefix)?.parse().ok()?;
+            ports.iter().find(|port| port.port == number)
+        };
+        let (_, class) = name.rsplit_once("name=")?;
+        let host = super::Node::host(self);
+        of(PORT_BEANS[0])
+            .map(|port| Bean::new(name, class, metrics::rpc(port, host)))
+            .or_else(|| of(PORT_BEANS[1]).map(|port| Bean::new(name, class, metrics::detailed(port, host))))
+    }
+
+    /// Figures by medium, over the live DataNodes in service.
+    fn media(&self) -> Json {
+        let sums = self.shared.engine.view("jmx", &nobody(), |view| {
+            let mut sums: BTreeMap<&'static str, Medium> = BTreeMap::new();
+            let blocks = &view.state.blocks;
+            for node in blocks.datanode_report(blocks::ReportKind::Live).into_iter().filter(|node| node.in_service()) {
+                let mut seen = BTreeSet::new();
+                for volume in blocks.volumes_of(node) {
+                    let name = volume.kind.name();
+                    let sum = sums.entry(name).or_default();
+                    sum.capacity += volume.capacity;
+                    sum.used += volume.dfs_used;
+                    sum.other += volume.non_dfs_used;
+                    sum.remaining += volume.remaining;
+                    sum.pool += volume.block_pool_used;
+                    if seen.insert(name) {
+                        sum.nodes += 1;
+                        sum.xceivers += u64::from(node.stats.xceivers);
+                    }
+                }
+            }
+            sums
+        });
+        Json::List(sums.into_iter().map(|(name, sum)| sum.show(name)).collect())
+    }
+
     fn look(&self, nodes: bool) -> Seen {
         self.shared.engine.view("jmx", &nobody(), |view| {
             let (state, now) = (view.state, view.now.monotonic);
@@ -286,6 +409,8 @@ impl NameNodeBeans {
             ("CapacityRemaining", stats.remaining.into()),
             ("CapacityUsedNonDFS", stats.non_dfs_used.into()),
             ("ReconstructionQueuesInitProgress", seen.scanned.into()),
+            ("ReadLockLongHoldCount", long_holds(self.shared.engine.lock().read_holds()).into()),
+            ("WriteLockLongHoldCount", long_holds(self.shared.engine.lock().write_holds()).into()),
             ("NumTimedOutPendingReconstructions", stats.timed_out_copies.into()),
             ("NumLiveDataNodes", stats.live.into()),
             ("NumDeadDataNodes", stats.dead.into()),
@@ -346,6 +471,12 @@ impl Seen {
         }
         self.live.push((key, live_node(blocks, node, now)));
     }
+}
+
+/// Holds of more than 5 ms, which are the ones that are logged.
+fn long_holds(holds: &engine::HoldTimes) -> u64 {
+    let short = engine::HOLD_BUCKETS_MICROS.iter().filter(|bound| **bound <= vocab::limits::HOLD_WARN_MICROS).count();
+    holds.counts()[short..].iter().sum()
 }
 
 /// `part` of `whole` in percent; `none` where there is no whole.
@@ -473,7 +604,7 @@ mod tests {
             directories: vec![("/name".to_owned(), "IMAGE_AND_EDITS")],
         };
         let golden = include_str!("../../../tests/golden/jmx/attributes.tsv");
-        for name in BEANS {
+        for name in BEANS.into_iter().filter(|name| !name.starts_with("Ironroot:")) {
             let bean = beans.bean(name).unwrap();
             let rows = golden.lines().map(|line| line.split('\t').collect::<Vec<_>>()).filter(|row| row[0] == name);
             let rows: Vec<_> = rows.collect();
@@ -484,10 +615,10 @@ mod tests {
             }
         }
         let info = beans.bean(BEANS[2]).unwrap().attributes;
-        let value = |name: &str| info.iter().find(|(n, _)| *n == name).map(|(_, v)| v.clone()).unwrap();
+        let value = |name: &str| info.iter().find(|(n, _)| n == name).map(|(_, v)| v.clone()).unwrap();
         assert_eq!(value("PercentUsed"), Json::Float(100.0), "Hadoop calls nothing of nothing all of it");
         assert_eq!(value("NameDirStatuses"), r#"{"active":{"/name":"IMAGE_AND_EDITS"},"failed":{}}"#.into());
         assert_eq!(value("ClusterId"), "CID-1".into());
-        assert_eq!(beans.bean(BEANS[1]).unwrap().attributes[0], ("State", "active".into()));
+        assert_eq!(beans.bean(BEANS[1]).unwrap().attributes[0], ("State".into(), "active".into()));
     }
 }

@@ -1,24 +1,31 @@
 //! `/jmx`: beans by name pattern, or one attribute of one bean, as Hadoop's `JMXJsonServlet` answers.
 
 use super::json::Json;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// A management bean as it prints.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Bean {
     /// Object name, such as `Hadoop:service=NameNode,name=NameNodeInfo`.
-    pub name: &'static str,
+    pub name: String,
     /// The Java class that tools may look for.
-    pub modeler: &'static str,
+    pub modeler: String,
     /// Attributes in Hadoop's order.
-    pub attributes: Vec<(&'static str, Json)>,
+    pub attributes: Vec<(Cow<'static, str>, Json)>,
 }
 
-/// Makes a bean when it is asked for; `None` while what it tells of does not exist yet.
-pub type Source<'a> = (&'static str, &'a dyn Fn() -> Option<Bean>);
+impl Bean {
+    /// From its parts.
+    pub fn new<N: Into<Cow<'static, str>>>(name: &str, modeler: &str, attributes: Vec<(N, Json)>) -> Bean {
+        let attributes = attributes.into_iter().map(|(name, value)| (name.into(), value)).collect();
+        Bean { name: name.to_owned(), modeler: modeler.to_owned(), attributes }
+    }
+}
 
-/// Answers a query: `qry` selects beans by a name pattern, `get` one attribute. All errors are bodies of a good answer.
-pub fn answer(qry: Option<&str>, get: Option<&str>, sources: &[Source<'_>]) -> String {
+/// Answers a query: `qry` selects beans by a name pattern, `get` one attribute. All errors are bodies of a good answer. `make` gives `None`
+/// while what a bean tells of does not exist yet.
+pub fn answer(qry: Option<&str>, get: Option<&str>, names: &[String], make: &dyn Fn(&str) -> Option<Bean>) -> String {
     let (pattern, attribute) = match get {
         Some(get) => match split_get(get) {
             Some((name, attribute)) => (name, Some(attribute)),
@@ -31,8 +38,8 @@ pub fn answer(qry: Option<&str>, get: Option<&str>, sources: &[Source<'_>]) -> S
     };
     let Some(pattern) = Pattern::parse(pattern) else { return "{ }".to_owned() };
     let mut beans = Vec::new();
-    for (name, make) in sources.iter().filter(|(name, _)| pattern.matches(name)) {
-        let Some(bean) = make() else { continue };
+    for name in names.iter().filter(|name| pattern.matches(name)) {
+        let Some(bean) = make(name) else { continue };
         debug_assert_eq!(bean.name, *name);
         let (json, complete) = print(bean, attribute);
         beans.push(json);
@@ -57,10 +64,11 @@ fn split_get(get: &str) -> Option<(&str, &str)> {
 
 /// The bean, or its one attribute; and whether that exists.
 fn print(bean: Bean, attribute: Option<&str>) -> (Json, bool) {
-    let mut members = vec![("name".to_owned(), bean.name.into()), ("modelerType".to_owned(), bean.modeler.into())];
+    let mut members =
+        vec![("name".to_owned(), Json::Text(bean.name)), ("modelerType".to_owned(), Json::Text(bean.modeler))];
     let wanted = |name: &str| attribute.is_none_or(|a| a == name);
     let before = members.len();
-    members.extend(bean.attributes.into_iter().filter(|(name, _)| wanted(name)).map(|(n, v)| (n.to_owned(), v)));
+    members.extend(bean.attributes.into_iter().filter(|(name, _)| wanted(name)).map(|(n, v)| (n.into_owned(), v)));
     let missing = attribute.filter(|_| members.len() == before);
     if let Some(attribute) = missing {
         members.push(("result".to_owned(), "ERROR".into()));
@@ -138,16 +146,11 @@ mod tests {
     const MODELER: &str = "org.apache.hadoop.hdfs.server.namenode.FSNamesystem";
 
     fn ask(qry: Option<&str>, get: Option<&str>) -> String {
-        let info = || {
+        let make = |name: &str| {
             let version = "3.5.0, rdbcc7cd797100e6b32cd84f85b53a5193a5f9af0";
-            Some(Bean {
-                name: INFO,
-                modeler: MODELER,
-                attributes: vec![("Threads", 1.into()), ("Version", version.into())],
-            })
+            (name == INFO).then(|| Bean::new(INFO, MODELER, vec![("Threads", 1.into()), ("Version", version.into())]))
         };
-        let absent = || None;
-        answer(qry, get, &[(INFO, &info), ("Hadoop:service=NameNode,name=Absent", &absent)])
+        answer(qry, get, &[INFO.to_owned(), "Hadoop:service=NameNode,name=Absent".to_owned()], &make)
     }
 
     /// The bodies that Hadoop 3.5.0 gave.

@@ -11,6 +11,7 @@ mod image;
 pub mod jmx;
 pub mod json;
 mod listen;
+mod metrics;
 mod pages;
 mod progress;
 
@@ -30,12 +31,21 @@ use observe::progress::StartupProgress;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-/// Names of the beans, in the order they are listed.
-pub const BEANS: [&str; 4] = [
+/// Names of the beans that there always are, in the order they are listed; two for each RPC port follow.
+pub const BEANS: [&str; 13] = [
     "Hadoop:service=NameNode,name=FSNamesystem",
     "Hadoop:service=NameNode,name=NameNodeStatus",
     "Hadoop:service=NameNode,name=NameNodeInfo",
     "Hadoop:service=NameNode,name=FSNamesystemState",
+    "Hadoop:service=NameNode,name=NameNodeActivity",
+    "Hadoop:service=NameNode,name=JvmMetrics",
+    "Hadoop:service=NameNode,name=BlockStats",
+    "Hadoop:service=NameNode,name=ReplicatedBlocksState",
+    "Hadoop:service=NameNode,name=ECBlockGroupsState",
+    "java.lang:type=Memory",
+    "java.lang:type=Threading",
+    "java.lang:type=OperatingSystem",
+    "Ironroot:name=StateLock",
 ];
 
 /// The configuration as `/conf` shows it; the binary knows it.
@@ -52,7 +62,11 @@ pub trait Node: Send + Sync {
     fn is_active(&self) -> bool;
     /// How it calls its own host.
     fn host(&self) -> &str;
-    /// A bean of [`BEANS`], made anew.
+    /// Names of all beans.
+    fn names(&self) -> Vec<String> {
+        BEANS.map(str::to_owned).to_vec()
+    }
+    /// A bean of [`Node::names`], made anew.
     fn bean(&self, name: &str) -> Option<jmx::Bean>;
     /// What the protocols share, for pages that do what they do.
     fn shared(&self) -> Option<Arc<crate::service::Shared>> {
@@ -67,6 +81,8 @@ pub struct WebSettings {
     pub frame_options: Option<String>,
     /// The user of requests that name none (`hadoop.http.staticuser.user`).
     pub static_user: String,
+    /// `/prom` is served (`hadoop.prometheus.endpoint.enabled`).
+    pub prometheus: bool,
     /// Limits of image transfers.
     pub transfers: Transfers,
 }
@@ -102,6 +118,7 @@ pub fn router(web: Arc<Web>) -> Router {
         .route("/conf", get(conf))
         .route("/isActive", get(is_active))
         .route("/startupProgress", get(startup_progress))
+        .route("/prom", get(prometheus))
         .route("/fsck", get(fsck::page))
         .route("/imagetransfer", get(image::get).put(image::put))
         .fallback(async |request: Request| pages::error(StatusCode::NOT_FOUND, request.uri().path(), "Not Found"))
@@ -145,19 +162,24 @@ fn body(kind: &'static str, text: String) -> Response {
 }
 
 async fn jmx_page(State(web): Shared, Query(parameters): Parameters) -> Response {
-    let make = |name: &'static str| {
-        let web = web.clone();
-        move || web.node.get().and_then(|node| node.bean(name))
-    };
-    let makers = BEANS.map(|name| (name, make(name)));
-    let sources: Vec<jmx::Source<'_>> = makers.iter().map(|(name, make)| (*name, make as &dyn Fn() -> _)).collect();
     let parameter = |name: &str| parameters.get(name).map(String::as_str);
-    let text = jmx::answer(parameter("qry"), parameter("get"), &sources);
+    let node = web.node.get();
+    let names = node.map(|node| node.names()).unwrap_or_default();
+    let text = jmx::answer(parameter("qry"), parameter("get"), &names, &|name| node?.bean(name));
     let cross_origin = [
         (header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET")),
         (header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*")),
     ];
     (cross_origin, body("application/json; charset=utf8", text)).into_response()
+}
+
+/// All metrics, in the form of Hadoop's sink for Prometheus.
+async fn prometheus(State(web): Shared, request: Request) -> Response {
+    let Some(node) = web.node.get().filter(|_| web.settings.prometheus) else {
+        return pages::error(StatusCode::NOT_FOUND, request.uri().path(), "Not Found");
+    };
+    let beans: Vec<jmx::Bean> = node.names().iter().filter_map(|name| node.bean(name)).collect();
+    body("text/plain;charset=utf-8", metrics::prometheus(&beans))
 }
 
 /// The format follows the `Accept` header alone. A key that is not set is a 404 without a body.

@@ -27,7 +27,7 @@ impl Node for Loaded {
         "localhost"
     }
     fn bean(&self, name: &str) -> Option<Bean> {
-        (name == BEANS[1]).then(|| Bean { name: BEANS[1], modeler: "m", attributes: vec![("State", "active".into())] })
+        (name == BEANS[1]).then(|| Bean::new(name, "m", vec![("State", "active".into())]))
     }
 }
 

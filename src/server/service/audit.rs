@@ -354,6 +354,24 @@ pub(crate) fn log(
     shared.audit.log(shared.engine.now().wall.0, &event);
 }
 
+/// Hands over the line of a rename that the name node itself made.
+pub(crate) fn rename(shared: &Shared, caller: &Caller, source: &str, target: &str) {
+    if !shared.audit.is_on() {
+        return;
+    }
+    let owner = shared.engine.view("audit", caller, |view| owner_by_id(view, id_of_path(view, target.as_bytes())?));
+    let event = Event {
+        allowed: true,
+        caller,
+        command: "rename (options=[NONE])",
+        source: Some(source),
+        target: Some(target),
+        owner: owner.as_ref(),
+        protocol: Some(RPC),
+    };
+    shared.audit.log(shared.engine.now().wall.0, &event);
+}
+
 /// Hands over the line of a call of another protocol, if it has one.
 pub(super) fn other(shared: &Shared, handler: Handler, caller: &Caller, answer: &Answer) {
     if !shared.audit.is_on() {

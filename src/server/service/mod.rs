@@ -26,13 +26,15 @@ use hadoop_proto::view::ViewError;
 use hadoop_proto::{DecodeError, Message};
 use observe::RemoteException;
 use observe::audit::AuditLog;
+use observe::calls::CallCounters;
 use observe::remote_exception::class;
 use ops::table::Retry;
+pub use reconfiguration::Reconfiguration;
 use rpc::{Call, Outcome, Reply};
 use security::Users;
 use security::proxy::ProxyRules;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use table::{Handler, Method, PortKind};
 use topology::Topology;
 use vocab::{Caller, Refusal, Txid};
@@ -85,8 +87,43 @@ pub trait Reload: Send + Sync {
     /// # Errors
     /// The disk's.
     fn write_log(&self, name: &str, text: &str) -> Result<(), String>;
+    /// Names of the keys that may be changed while the process runs, sorted.
+    fn reconfigurable(&self) -> Vec<String>;
+    /// Reads the configuration again and puts in force what has changed and may. Waits for the disk.
+    ///
+    /// # Errors
+    /// A configuration that cannot be read.
+    fn reconfigure(&self) -> Result<Vec<Reconfigured>, String>;
     /// A time in the local zone, such as `Mon Nov 30 19:33:40 UTC 2026`.
     fn date(&self, time: vocab::time::TimeMs) -> String;
+}
+
+/// What a port has counted.
+#[derive(Clone, Debug)]
+pub struct PortFigures {
+    /// Its number.
+    pub port: u16,
+    /// What it is called in metrics.
+    pub server: &'static str,
+    /// What it is for.
+    pub kind: PortKind,
+    /// Counters of the transport.
+    pub transport: Arc<rpc::PortCounters>,
+    /// Calls by method.
+    pub calls: Arc<CallCounters>,
+}
+
+/// A key that was changed, or could not be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reconfigured {
+    /// The key.
+    pub name: String,
+    /// Its value so far.
+    pub old: String,
+    /// Its value now; `None` if it is not set any more.
+    pub new: Option<String>,
+    /// Why it was not changed.
+    pub error: Option<String>,
 }
 
 /// What all ports share.
@@ -101,8 +138,12 @@ pub struct Shared {
     pub identity: Identity,
     /// Reads files again.
     pub reload: Arc<dyn Reload>,
+    /// Figures of the ports, once they serve.
+    pub ports: OnceLock<Vec<PortFigures>>,
     /// The audit log.
     pub audit: AuditLog,
+    /// The last change of settings, if there was one.
+    pub reconfiguration: Arc<Reconfiguration>,
     /// When the image that was loaded was saved, milliseconds since 1970.
     pub loaded_image_ms: i64,
 }
@@ -122,6 +163,7 @@ pub struct Port {
     shared: Arc<Shared>,
     kind: PortKind,
     host: Arc<str>,
+    calls: Arc<CallCounters>,
 }
 
 /// The encoded response message, or the exception.
@@ -133,7 +175,13 @@ type Writing = Result<Decided<Answer>, RemoteException>;
 impl Port {
     /// A port of this kind. `host` is how the name node calls its own host.
     pub fn new(shared: Arc<Shared>, kind: PortKind, host: impl Into<Arc<str>>) -> Port {
-        Port { shared, kind, host: host.into() }
+        let calls = Arc::new(CallCounters::new(kind.methods().count()));
+        Port { shared, kind, host: host.into(), calls }
+    }
+
+    /// Counters of its methods.
+    pub fn calls(&self) -> Arc<CallCounters> {
+        self.calls.clone()
     }
 
     /// Serves what needs no waiting; `None` for the rest.
@@ -240,17 +288,24 @@ impl rpc::Service for Port {
             let shown = self.shared.audit.context(&context.context, context.signature.as_deref());
             call.caller.context = Some(shown.into());
         }
+        let (number, received) = (usize::from(call.method.number), call.received);
+        let count = move |refused: bool| self.calls.add(number, refused, received.elapsed());
         if let Some(answer) = self.at_once(&call) {
+            count(answer.is_err());
             return Outcome::Done(reply(answer, &self.host));
         }
         let waits = match self.decided(&call) {
             Some((Ok(decided), _)) if !self.shared.audit.is_on() => {
+                count(decided.answer.is_err());
                 return Outcome::Held { reply: reply(decided.answer, &self.host), mark: decided.rests_on.0 };
             }
             Some((writing, seen)) => Either::Left(Box::pin(audited_in_time(self.shared.clone(), call, writing, seen))),
             None => Either::Right(Box::pin(in_time(self.shared.clone(), call))),
         };
-        Outcome::Later(waits.map(|answer| reply(answer, &self.host)))
+        Outcome::Later(waits.map(move |answer| {
+            count(answer.is_err());
+            reply(answer, &self.host)
+        }))
     }
 
     fn reached(&self) -> u64 {

@@ -116,6 +116,8 @@ pub struct Method {
     pub handler: Handler,
     /// Its name in the request header.
     pub name: &'static str,
+    /// Its number among those of the port's table.
+    pub number: u16,
     /// Shape of its request where no handler reads that: Hadoop refuses a damaged request before anything else, so this server does too.
     pub unread: Option<&'static Shape>,
 }
@@ -146,15 +148,17 @@ static MAIN_TABLE: LazyLock<Vec<Protocol>> = LazyLock::new(|| table(&MAIN));
 static LIFELINE_TABLE: LazyLock<Vec<Protocol>> = LazyLock::new(|| table(&LIFELINE));
 
 fn table(names: &[&str]) -> Vec<Protocol> {
+    let mut number = 0;
     names
         .iter()
         .map(|name| {
             let service = services::by_name(name).expect("a service of the schema");
             let method = |m: &services::Method| {
+                number += 1;
                 let handler = handler(service.name, m.name);
                 let request = shape::by_name(m.input).expect("a message of the schema");
                 let unread = (request.fields.is_empty() || !handler.reads_request()).then_some(request);
-                Method { handler, name: m.name, unread }
+                Method { handler, name: m.name, number: number - 1, unread }
             };
             Protocol { service, methods: service.methods.iter().map(method).collect() }
         })
@@ -181,6 +185,11 @@ impl PortKind {
             PortKind::Client | PortKind::Service => &MAIN_TABLE,
             PortKind::Lifeline => &LIFELINE_TABLE,
         }
+    }
+
+    /// All methods of the port, by number.
+    pub fn methods(self) -> impl Iterator<Item = &'static Method> {
+        self.table().iter().flat_map(|protocol| &protocol.methods)
     }
 
     /// The services of the port, in the order they are looked up.

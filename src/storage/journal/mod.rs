@@ -28,7 +28,7 @@ use std::fmt::Debug;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use vocab::{LayoutVersion, Txid};
@@ -107,6 +107,8 @@ struct Shared {
     last: AtomicU64,
     watermark: Watermark,
     members: Mutex<Vec<MemberStatus>>,
+    /// Whether a dropped journal is tried again at the next segment.
+    restore: Arc<AtomicBool>,
     observer: Arc<dyn Observer>,
     os: Os,
 }
@@ -147,13 +149,15 @@ impl Journal {
     ) -> Result<Journal, JournalFailed> {
         let before = Txid(next.0.saturating_sub(1));
         let unable = |error: io::Error| JournalFailed { reason: error.to_string().into(), durable: before };
-        let set = JournalSet::new(members, options.minimum, options.restore).map_err(unable)?;
+        let restore = Arc::new(AtomicBool::new(options.restore));
+        let set = JournalSet::new(members, options.minimum, restore.clone()).map_err(unable)?;
         let buffer = Buffer::new(before.next(), options.layout);
         let shared = Arc::new(Shared {
             lane: Mutex::new(Lane { buffer, closed: false, failed: false, beyond: 0, asleep: false }),
             last: AtomicU64::new(next.0),
             watermark: Watermark::at(before),
             members: Mutex::new(set.status()),
+            restore,
             observer,
             os: os.clone(),
         });
@@ -165,6 +169,16 @@ impl Journal {
         let journal = Journal { shared, thread: Mutex::new(Some(thread)) };
         journal.watermark().wait_blocking(next)?;
         Ok(journal)
+    }
+
+    /// Whether a dropped journal is tried again at the next segment.
+    pub fn restores(&self) -> bool {
+        self.shared.restore.load(Ordering::Relaxed)
+    }
+
+    /// Says whether a dropped journal is tried again at the next segment (`restoreFailedStorage`).
+    pub fn set_restore(&self, restore: bool) {
+        self.shared.restore.store(restore, Ordering::Relaxed);
     }
 
     /// Appends a record: assigns its transaction id and puts it into the buffer. No I/O, and nobody is woken for it: it becomes durable when

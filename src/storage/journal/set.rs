@@ -6,6 +6,7 @@ use parking_lot::Mutex;
 use std::fmt::Debug;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
@@ -46,7 +47,7 @@ pub struct MemberStatus {
 pub(super) struct JournalSet {
     members: Vec<Member>,
     minimum: usize,
-    restore: bool,
+    restore: Arc<AtomicBool>,
     /// Whether a member was dropped or restored.
     changed: bool,
 }
@@ -109,7 +110,7 @@ impl Drop for Member {
 }
 
 impl JournalSet {
-    pub fn new(members: Vec<Membership>, minimum: usize, restore: bool) -> io::Result<JournalSet> {
+    pub fn new(members: Vec<Membership>, minimum: usize, restore: Arc<AtomicBool>) -> io::Result<JournalSet> {
         Ok(JournalSet {
             members: members.into_iter().map(Member::new).collect::<io::Result<_>>()?,
             minimum,
@@ -124,7 +125,7 @@ impl JournalSet {
     /// # Errors
     /// Too few journals are left; the text says why.
     pub fn commit(&mut self, batch: &Arc<Batch>, observer: &dyn Observer) -> Result<(), String> {
-        let rejoin = if self.restore { batch.from_start().map(Arc::new) } else { None };
+        let rejoin = if self.restore.load(Ordering::Relaxed) { batch.from_start().map(Arc::new) } else { None };
         let work = |member: &Member| if member.status.dropped.is_none() { Some(batch.clone()) } else { rejoin.clone() };
         let mut asked: Vec<_> =
             self.members.iter_mut().filter_map(|member| work(member).map(|work| (member, work))).collect();

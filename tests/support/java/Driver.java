@@ -16,7 +16,9 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FsShell;
 import org.apache.hadoop.hdfs.HdfsConfiguration;
 import org.apache.hadoop.hdfs.tools.DFSAdmin;
+import org.apache.hadoop.hdfs.tools.DFSHAAdmin;
 import org.apache.hadoop.hdfs.tools.DFSck;
+import org.apache.hadoop.hdfs.tools.GetGroups;
 import org.apache.hadoop.hdfs.tools.offlineEditsViewer.OfflineEditsViewer;
 import org.apache.hadoop.hdfs.tools.offlineImageViewer.OfflineImageViewerPB;
 import org.apache.hadoop.security.UserGroupInformation;
@@ -91,6 +93,10 @@ public final class Driver {
         return tool(new DFSAdmin(conf), conf, args);
       case "fsck":
         return tool(new DFSck(conf, System.out), conf, args);
+      case "haadmin":
+        return tool(new DFSHAAdmin(), conf, args);
+      case "groups":
+        return tool(new GetGroups(conf, System.out), conf, args);
       case "oev":
         return tool(new OfflineEditsViewer(), conf, args);
       case "oiv":

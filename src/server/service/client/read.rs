@@ -28,6 +28,7 @@ use ops::read::open_files::{list_open_files, may_list_open_files};
 use ops::read::summary::{ContentSummary, ContentSummaryWalk, QuotaUsage, get_quota_usage, needs_count};
 use ops::status::{FileStatus, LocatedBlocks};
 use ops::write::access_time::TouchAccessTime;
+use std::time::Duration;
 use vocab::{Action, InodeId, Refusal};
 
 /// Room for a status with names of usual length.
@@ -200,16 +201,28 @@ pub(super) fn block_locations(request: &Request<'_>) -> Answer {
     Ok(out.freeze())
 }
 
-/// Inodes counted under one hold of the lock.
+/// Most inodes counted under one hold of the lock, whatever the settings say.
 const SUMMARY_SLICE: usize = 2_000;
 
 async fn count(request: &Request<'_>, path: &[u8]) -> Result<ContentSummary, RemoteException> {
     let mut walk = request.read(|v| ContentSummaryWalk::begin(v, path))?;
+    let (limit, rest) = {
+        let settings = request.shared.engine.settings();
+        (settings.summary_slice, Duration::from_micros(settings.summary_rest_micros))
+    };
+    let limit = if limit == 0 { usize::MAX } else { limit };
+    let mut counted = 0;
     loop {
-        if let Some(summary) = request.read(|v| walk.step(v, SUMMARY_SLICE))? {
+        if let Some(summary) = request.read(|v| walk.step(v, SUMMARY_SLICE.min(limit)))? {
             return Ok(summary);
         }
-        tokio::task::yield_now().await;
+        counted += SUMMARY_SLICE.min(limit);
+        if counted >= limit && !rest.is_zero() {
+            counted = 0;
+            tokio::time::sleep(rest).await;
+        } else {
+            tokio::task::yield_now().await;
+        }
     }
 }
 

@@ -59,7 +59,7 @@ pub(super) async fn finalize_upgrade(request: &Request<'_>) -> Answer {
     Ok(EMPTY)
 }
 
-/// Failed directories are not taken up again while the process runs, and it cannot be asked to.
+/// Whether failed directories are taken up again at the next segment or image, and a switch for that.
 pub(super) fn restore_failed_storage(request: &Request<'_>) -> Answer {
     let asked: RestoreFailedStorageRequestProto = decode(request.body.clone())?;
     let verb = match &*asked.arg {
@@ -69,10 +69,12 @@ pub(super) fn restore_failed_storage(request: &Request<'_>) -> Answer {
     };
     superuser(request.shared, request.caller, &format!("{verb}RestoreFailedStorage"))?;
     request.read(|_| Ok(()))?;
-    if verb == "enable" {
-        return Err(unsupported("restoreFailedStorage"));
+    let journal = request.shared.engine.journal();
+    if verb != "check" {
+        tracing::info!("set restore failed storage to {}", verb == "enable");
+        journal.set_restore(verb == "enable");
     }
-    message(&RestoreFailedStorageResponseProto { result: false })
+    message(&RestoreFailedStorageResponseProto { result: journal.restores() })
 }
 
 pub(super) fn satisfy_storage_policy(request: &Request<'_>) -> Answer {

@@ -43,6 +43,12 @@ impl Observer for Silent {
 struct Nothing;
 
 impl Reload for Nothing {
+    fn reconfigurable(&self) -> Vec<String> {
+        vec!["a.key".to_owned()]
+    }
+    fn reconfigure(&self) -> Result<Vec<crate::service::Reconfigured>, String> {
+        Ok(Vec::new())
+    }
     fn write_log(&self, _name: &str, _text: &str) -> Result<(), String> {
         Err("no folder of logs".to_owned())
     }
@@ -136,6 +142,8 @@ pub fn start(kind: PortKind) -> World {
         },
         reload: Arc::new(Nothing),
         audit: observe::audit::AuditLog::off(),
+        reconfiguration: Default::default(),
+        ports: Default::default(),
         loaded_image_ms: 0,
     });
     let listener = Listener::bind("test", &["127.0.0.1:0".parse().unwrap()], 16).unwrap();
