@@ -152,7 +152,7 @@ fn against_a_sorted_map() {
     while !names.is_empty() {
         let name = names.swap_remove(next(names.len() as u64) as usize);
         twin.remove(&name);
-        if names.len() % 97 == 0 || names.len() < 200 {
+        if names.len().is_multiple_of(97) || names.len() < 200 {
             twin.check();
         }
     }
