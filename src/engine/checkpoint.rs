@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+use storage::arena;
 use storage::image::{self, SaveContext, SaveError};
 use storage::purge::{Purged, Retention, purge};
 use vocab::{Caller, LayoutVersion, Refusal, Txid};
@@ -29,6 +30,8 @@ pub struct Checkpoints {
     pub namespace_id: u32,
     /// Layout of images.
     pub layout: LayoutVersion,
+    /// Form of images: codec, sub-sections.
+    pub image_options: image::SaveOptions,
     /// Whether string tables are written for each kind of string (`dfs.image.string-tables.expanded`).
     pub expanded_string_tables: bool,
     /// The newest image: its last transaction, and when it was made (monotonic, `None` before this process made one).
@@ -66,6 +69,8 @@ impl Engine {
     ) -> Result<bool, Refusal> {
         let engine = self.clone();
         let checkpoints = self.checkpoints();
+        self.must_be_in_safe_mode(caller)?;
+        let _first = self.interrupt_checkpoints();
         let _one = checkpoints.running.lock().await;
         self.must_be_in_safe_mode(caller)?;
         if window_seconds > 0 && self.newest_is_recent(window_seconds, gap) {
@@ -115,7 +120,10 @@ impl Engine {
                 if self.journal().watermark().wait_blocking(txid.next()).is_err() {
                     return Err(None);
                 }
-                Ok((txid, image::save(&*checkpoints.os.disk, &folders, state, context)))
+                Ok((txid, {
+                    let options = &checkpoints.image_options;
+                    image::save_with(&*checkpoints.os.disk, &folders, state, context, options)
+                }))
             })
             .map_err(|refusal| refusal.unwrap_or_else(|| Refusal::io("The edit log has failed.")))?;
         let failed = match saved {
@@ -128,6 +136,8 @@ impl Engine {
         };
         self.give_up(&failed);
         *checkpoints.newest.lock() = (txid, Some(self.now().monotonic.0));
+        // an older state is of no use to a restart beside a newer image
+        arena::purge(&*checkpoints.os.disk, &folders, None);
         self.purge();
         Ok(())
     }
@@ -144,7 +154,7 @@ impl Engine {
     }
 
     /// Directories that failed are not written again by this process.
-    fn give_up(&self, failed: &[image::Failed]) {
+    pub(crate) fn give_up(&self, failed: &[image::Failed]) {
         let mut folders = self.checkpoints().image_folders.lock();
         for failure in failed {
             tracing::error!(folder = %failure.current.display(), error = %failure.error, "storage directory dropped: image not written");
@@ -152,7 +162,7 @@ impl Engine {
         }
     }
 
-    fn purge(&self) {
+    pub(crate) fn purge(&self) {
         let checkpoints = self.checkpoints();
         let images = checkpoints.image_folders.lock().clone();
         match purge(&*checkpoints.os.disk, &images, &checkpoints.edits_folders, checkpoints.retention) {

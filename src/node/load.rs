@@ -1,6 +1,7 @@
 //! From directories to a state: lock, image, edits, and a new image where one is due. Nothing is written before image and edits are good,
 //! but for what a half-done transition or an open segment of an earlier run needs.
 
+use super::arena::FromArena;
 use super::upgrade::Upgrade;
 use super::{StartError, format, places};
 use crate::config::settings::Settings;
@@ -14,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use storage::journal::local;
 use storage::replay;
+use storage::image::Newest;
 use storage::select::{self, Inspection};
 use storage::{Directories, StorageInfo, image, purge};
 use vocab::layout::Feature;
@@ -32,8 +34,10 @@ pub struct Loaded {
     pub last: Txid,
     /// Whether no directory keeps the state from before an upgrade.
     pub upgrade_finalized: bool,
-    /// The newest image: its last transaction, and when it was written (milliseconds since 1970).
+    /// The newest image or arena file: its last transaction, and when it was written (milliseconds since 1970).
     pub checkpoint: (Txid, i64),
+    /// The arena file that the state comes from, if there is no image for it.
+    pub without_image: Option<PathBuf>,
 }
 
 /// From this layout on a log opens every file that it closes.
@@ -42,11 +46,19 @@ const CLOSED_ONCE: LayoutVersion = LayoutVersion(-40);
 /// What image and edits have given.
 pub(super) struct Read {
     pub state: State,
-    /// Last transaction of the image, and when it was written (milliseconds since 1970).
+    /// Last transaction of the image or arena file, and when it was written (milliseconds since 1970).
     pub checkpoint: (Txid, i64),
     pub last: Txid,
-    /// Records after the image.
+    /// Records after it.
     pub replayed: u64,
+    /// Where the state comes from, if that was an arena file.
+    pub arena: Option<FromArenaFile>,
+}
+
+/// That no image was read.
+pub(super) struct FromArenaFile {
+    /// The file, if there is no image for it.
+    pub without_image: Option<PathBuf>,
 }
 
 /// Both clocks.
@@ -88,11 +100,11 @@ impl Load<'_> {
             tracing::warn!("Unable to inspect storage directory {}: {reason}", folder.display());
         }
         let read = if info.layout.supports(Feature::TxidBasedLayout) {
-            self.read(&directories, &inspection, info.layout)?
+            self.read(&directories, &inspection, &info)?
         } else {
             self.read_pretransactional(&directories, info.layout)?
         };
-        let Read { state, checkpoint, last, replayed } = read;
+        let Read { state, checkpoint, last, replayed, arena } = read;
         match state.store.striped_count() {
             0 => {}
             groups => tracing::warn!(
@@ -100,10 +112,13 @@ impl Load<'_> {
             ),
         }
         let upgrade_finalized = inspection.upgrade_finalized;
-        let mut loaded = Loaded { directories, info, state, last, upgrade_finalized, checkpoint };
+        // what an online checkpoint will do soon need not be waited for
+        let online = arena.is_some() && self.settings.checkpoints.online;
+        let without_image = arena.and_then(|arena| arena.without_image);
+        let mut loaded = Loaded { directories, info, state, last, upgrade_finalized, checkpoint, without_image };
         match self.upgrade {
             Some(upgrade) => self.upgrade(&mut loaded, upgrade)?,
-            None => self.save_if_due(&mut loaded, inspection.save_wanted, replayed)?,
+            None => self.save_if_due(&mut loaded, inspection.save_wanted, if online { None } else { Some(replayed) })?,
         }
         Ok(loaded)
     }
@@ -113,11 +128,67 @@ impl Load<'_> {
         &self,
         directories: &Directories,
         inspection: &Inspection,
-        layout: LayoutVersion,
+        info: &StorageInfo,
     ) -> Result<Read, StartError> {
-        let (image, mut state, image_ms) = self.load_image(inspection)?;
-        let (last, replayed) = self.load_edits(directories, inspection, &mut state, image.next(), layout)?;
-        Ok(Read { state, checkpoint: (image, image_ms), last, replayed })
+        let images = image::all(&*self.os.disk, &inspection.image_folders)
+            .map_err(|failed| storage::StorageError::Io { path: failed.current, source: failed.error })?;
+        let newest = images.first().ok_or_else(|| inspection.no_image())?;
+        if let Some(FromArena { mut state, txid, written_ms, without_image }) =
+            self.load_arena(directories, inspection, info, newest)
+        {
+            match self.load_edits(directories, inspection, &mut state, txid.next(), info.layout) {
+                Ok((last, replayed)) => {
+                    let arena = Some(FromArenaFile { without_image });
+                    return Ok(Read { state, checkpoint: (txid, written_ms), last, replayed, arena });
+                }
+                // if the log is to blame, the image will say so again
+                Err(error) => tracing::warn!("The arena file for txid {txid} is not used: {error}"),
+            }
+        }
+        match self.read_image(directories, inspection, info, newest) {
+            Err(error @ StartError::Image(_)) if self.upgrade.is_none() => {
+                self.read_older_image(directories, inspection, info, &images[1..], error)
+            }
+            read => read,
+        }
+    }
+
+    /// Loads an image and the edits after it.
+    fn read_image(
+        &self,
+        directories: &Directories,
+        inspection: &Inspection,
+        info: &StorageInfo,
+        image: &Newest,
+    ) -> Result<Read, StartError> {
+        let (image, mut state, image_ms) = self.load_image(image)?;
+        let (last, replayed) = self.load_edits(directories, inspection, &mut state, image.next(), info.layout)?;
+        Ok(Read { state, checkpoint: (image, image_ms), last, replayed, arena: None })
+    }
+
+    /// Where no copy of the newest image can be used: the first older one that is whole and has all edits since. If there is none, `error` stands.
+    // Quirk: an_older_image_with_all_edits_is_started_from: Hadoop gives up with the newest image
+    fn read_older_image(
+        &self,
+        directories: &Directories,
+        inspection: &Inspection,
+        info: &StorageInfo,
+        older: &[Newest],
+        error: StartError,
+    ) -> Result<Read, StartError> {
+        for image in older {
+            tracing::error!("The newest image cannot be used: {error}");
+            tracing::error!("Trying the older image for txid {} and all edits after it", image.txid);
+            match self.read_image(directories, inspection, info, image) {
+                Ok(read) => {
+                    tracing::error!("STARTED FROM THE OLDER IMAGE for txid {}: look at your disks", image.txid);
+                    // as old as can be, so that a whole image is saved at once
+                    return Ok(Read { checkpoint: (image.txid, 0), ..read });
+                }
+                Err(other) => tracing::error!("The image for txid {} cannot be used either: {other}", image.txid),
+            }
+        }
+        Err(error)
     }
 
     /// An empty state.
@@ -128,11 +199,8 @@ impl Load<'_> {
         state
     }
 
-    fn load_image(&self, inspection: &Inspection) -> Result<(Txid, State, i64), StartError> {
+    fn load_image(&self, newest: &Newest) -> Result<(Txid, State, i64), StartError> {
         let disk = &*self.os.disk;
-        let newest = image::newest(disk, &inspection.image_folders)
-            .map_err(|failed| storage::StorageError::Io { path: failed.current, source: failed.error })?
-            .ok_or_else(|| inspection.no_image())?;
         let metadata = disk.metadata(&newest.copies[0]).ok().flatten();
         let bytes = metadata.map_or(0, |found| found.length);
         let file = newest.copies[0].display().to_string();
@@ -141,7 +209,7 @@ impl Load<'_> {
         let step = self.progress.step(Phase::LoadingImage, None, None);
         step.set_total(bytes);
         let loading = image::Loading { progress: &|read| step.set_count(read), ..image::Loading::default() };
-        let (loaded, path) = image::load_copies(disk, &newest, || self.fresh(), loading).map_err(|errors| {
+        let (loaded, path) = image::load_copies(disk, newest, || self.fresh(), loading).map_err(|errors| {
             let mut text = String::new();
             for error in &errors {
                 // writing to a string cannot fail
@@ -201,13 +269,14 @@ impl Load<'_> {
         Ok((last, replayed))
     }
 
-    /// Saves the namespace where Hadoop does at a start: a directory is to be filled, or the image is old, or too much was replayed.
-    fn save_if_due(&self, loaded: &mut Loaded, wanted: bool, replayed: u64) -> Result<(), StartError> {
+    /// Saves the namespace where Hadoop does at a start: a directory is to be filled, or the image is old, or too much was `replayed` (`None`: the last two
+    /// do not matter).
+    fn save_if_due(&self, loaded: &mut Loaded, wanted: bool, replayed: Option<u64>) -> Result<(), StartError> {
         self.progress.begin(Phase::SavingCheckpoint, None);
         let checkpoints = &self.settings.checkpoints;
         let age = self.os.clock.wall_ms().saturating_sub(loaded.checkpoint.1);
         let old = Duration::from_millis(u64::try_from(age).unwrap_or(0)) > checkpoints.period;
-        let due = wanted || old || replayed > checkpoints.transactions;
+        let due = wanted || replayed.is_some_and(|replayed| old || replayed > checkpoints.transactions);
         tracing::info!("Need to save fs image? {due}");
         if due && loaded.state.sequences.rolling_upgrade_start.is_none() {
             self.save(loaded)?;
@@ -221,7 +290,7 @@ impl Load<'_> {
         loaded.directories.clear_unformatted(os, mode)?;
         let context = format::context(&loaded.info, loaded.last);
         let folders = loaded.directories.image_folders();
-        let saved = image::save(&*os.disk, &folders, &loaded.state, context).map_err(|error| {
+        let saved = image::save_with(&*os.disk, &folders, &loaded.state, context, &self.settings.checkpoints.image_options).map_err(|error| {
             let mut text = error.to_string();
             if let image::SaveError::NoDirectory(failed) = &error {
                 failed.iter().for_each(|one| text += &format!("\n{}: {}", one.current.display(), one.error));

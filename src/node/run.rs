@@ -174,6 +174,7 @@ impl Running {
         // the ports first: a client whose connection ends tries again, one that is refused by the role would give up
         self.servers.stop().await;
         self.engine.gate().set(HaState::Stopping);
+        self.engine.end_checkpoints().await;
         self.ticks.stop().await;
         close(&self.engine).await;
         drop(self.directories);
@@ -237,6 +238,7 @@ fn assemble(
     os: &Os,
     user: &str,
 ) -> Opened {
+    let online = super::online::online(&loaded, settings, os);
     let Loaded { directories, info, mut state, upgrade_finalized, checkpoint: (txid, loaded_image_ms), .. } = loaded;
     match reload::hosts(&settings.datanode_hosts) {
         Ok(hosts) => state.blocks.hosts = hosts,
@@ -250,6 +252,7 @@ fn assemble(
         retention: retention(settings),
         namespace_id: info.namespace_id.cast_unsigned(),
         layout: LayoutVersion::CURRENT,
+        image_options: settings.checkpoints.image_options,
         expanded_string_tables: true,
         newest: (txid, None).into(),
         running: tokio::sync::Mutex::default(),
@@ -257,6 +260,7 @@ fn assemble(
     let (block_pool, created) = (info.block_pool_id.as_str().into(), vocab::TimeMs(info.ctime));
     let operations = ops::Settings { block_pool, created, ..convert::operations(settings, user) };
     let engine = Engine::new(state, journal, operations, policy, os.clock.clone(), HaState::Active, checkpoints);
+    let engine = engine.with_online(online);
     Opened { engine: Arc::new(engine), directories, info, upgrade_finalized, loaded_image_ms }
 }
 

@@ -7,6 +7,8 @@
 mod disk;
 mod embedded;
 mod format;
+mod older_image;
+mod restart;
 mod start;
 mod upgrade;
 

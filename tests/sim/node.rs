@@ -243,6 +243,7 @@ impl Node {
             retention: setup.retention,
             namespace_id: info.namespace_id.unsigned_abs(),
             layout: LayoutVersion::CURRENT,
+            image_options: image::SaveOptions::default(),
             expanded_string_tables: true,
             newest: (last, None).into(),
             running: tokio::sync::Mutex::default(),

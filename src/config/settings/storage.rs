@@ -6,6 +6,7 @@ use crate::config::address::parse_uri;
 use crate::config::values::Unit;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
+use storage::image::{Codec, SaveOptions, SubSections};
 
 /// One storage place.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -277,12 +278,24 @@ pub struct Checkpoints {
     pub period: Duration,
     /// At the latest after this many transactions (`dfs.namenode.checkpoint.txns`).
     pub transactions: u64,
+    /// How often that is looked at (`dfs.namenode.checkpoint.check.period`).
+    pub check: Duration,
+    /// Whether they are made while the server works, from an arena file (`ironroot.checkpoint.online`).
+    pub online: bool,
+    /// Whether those make an image too (`ironroot.checkpoint.image`).
+    pub image: bool,
+    /// Bytes of memory for what changes meanwhile (`ironroot.checkpoint.pool.bytes`).
+    pub pool_bytes: u64,
+    /// Whether a restart may use the arena file (`ironroot.restart.arena`).
+    pub restart_from_arena: bool,
     /// Images kept (`dfs.namenode.num.checkpoints.retained`).
     pub images_kept: u32,
     /// Transactions kept before the oldest kept image (`dfs.namenode.num.extra.edits.retained`).
     pub extra_transactions_kept: u64,
     /// Segments that these may be in at most (`dfs.namenode.max.extra.edits.segments.retained`).
     pub extra_segments_kept: u32,
+    /// Form of images (`dfs.image.compress`, `dfs.image.compression.codec`, `dfs.image.parallel.*`).
+    pub image_options: SaveOptions,
     /// Most bytes a second of an image that is sent, 0 for no limit (`dfs.image.transfer.bandwidthPerSec`).
     pub transfer_bytes_per_second: u64,
 }
@@ -292,18 +305,59 @@ impl Checkpoints {
         Ok(Checkpoints {
             period: reader.duration("dfs.namenode.checkpoint.period", Unit::Seconds)?,
             transactions: reader.amount("dfs.namenode.checkpoint.txns", 0)?,
+            check: reader.duration("dfs.namenode.checkpoint.check.period", Unit::Seconds)?,
+            online: reader.boolean("ironroot.checkpoint.online")?,
+            image: reader.boolean("ironroot.checkpoint.image")?,
+            pool_bytes: reader.bytes("ironroot.checkpoint.pool.bytes")?,
+            restart_from_arena: reader.boolean("ironroot.restart.arena")?,
             images_kept: reader.count("dfs.namenode.num.checkpoints.retained", 1)?,
             extra_transactions_kept: reader.amount("dfs.namenode.num.extra.edits.retained", 0)?,
             extra_segments_kept: reader.count("dfs.namenode.max.extra.edits.segments.retained", 0)?,
+            image_options: image_options(reader)?,
             transfer_bytes_per_second: reader.bytes("dfs.image.transfer.bandwidthPerSec")?,
         })
     }
+}
+
+/// How images are written. Loading needs no setting: it is told by the image, and always done by all cores.
+fn image_options(reader: &Reader<'_>) -> Result<SaveOptions, ConfigError> {
+    let (compress, class) = (reader.boolean("dfs.image.compress")?, reader.text("dfs.image.compression.codec")?);
+    let codec = match (compress, Codec::of_class(&class)) {
+        (true, None) => {
+            return Err(reader.wrong("dfs.image.compression.codec", format!("Not a supported codec: {class}")));
+        }
+        (true, codec) => codec,
+        (false, _) => None,
+    };
+    let parallel = SubSections {
+        threshold: reader.amount("dfs.image.parallel.inode.threshold", 0)?,
+        target: reader.amount("dfs.image.parallel.target.sections", 0)?,
+    };
+    let parallel = reader.boolean("dfs.image.parallel.load")?.then_some(parallel);
+    Ok(SaveOptions { codec, parallel, ..SaveOptions::default() })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::config::{Configuration, Environment};
+
+    #[test]
+    fn images_take_the_form_that_is_set() {
+        let options = |keys: &[(&str, &str)]| {
+            let mut conf = Configuration::with_defaults(Environment::default());
+            keys.iter().for_each(|(key, value)| conf.set(key, value, "hdfs-site.xml"));
+            image_options(&Reader::new(&conf))
+        };
+        let plain = options(&[]).expect("defaults");
+        assert!(plain.codec.is_none() && plain.parallel.is_none());
+        let lz4 = ("dfs.image.compression.codec", "org.apache.hadoop.io.compress.Lz4Codec");
+        assert!(options(&[lz4]).expect("a codec alone changes nothing").codec.is_none());
+        assert_eq!(options(&[lz4, ("dfs.image.compress", "true")]).expect("a codec").codec, Some(Codec::Lz4));
+        assert!(options(&[("dfs.image.compress", "true"), ("dfs.image.compression.codec", "x.Y")]).is_err());
+        let parallel = options(&[("dfs.image.parallel.load", "true")]).expect("sub-sections").parallel;
+        assert_eq!(parallel.map(|p| (p.threshold, p.target)), Some((1_000_000, 12)));
+    }
 
     fn read(keys: &[(&str, &str)]) -> Result<StorageDirectories, ConfigError> {
         let mut conf = Configuration::with_defaults(Environment::default());

@@ -73,7 +73,7 @@ pub fn save_with(
     context: SaveContext,
     options: &SaveOptions,
 ) -> Result<Saved, SaveError> {
-    let Saved { digest, length, mut failed } = save_unnamed(disk, directories, state, context, options)?;
+    let Saved { digest, length, mut failed } = write(disk, directories, state, context, options)?;
     let written: Vec<PathBuf> =
         directories.iter().filter(|current| failed.iter().all(|one| one.current != **current)).cloned().collect();
     let unnamed = give_names(disk, &written, context.txid, digest);
@@ -87,6 +87,15 @@ pub fn save_with(
 /// # Errors
 /// [`SaveError`]; temporary files are removed.
 pub fn save_unnamed(
+    disk: &dyn Disk,
+    directories: &[PathBuf],
+    state: &State,
+    context: SaveContext,
+) -> Result<Saved, SaveError> {
+    write(disk, directories, state, context, &SaveOptions::default())
+}
+
+fn write(
     disk: &dyn Disk,
     directories: &[PathBuf],
     state: &State,

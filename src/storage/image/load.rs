@@ -186,7 +186,9 @@ impl Loader<'_> {
         }
         let mut bytes = Vec::new();
         let failed = |e: std::io::Error| content(name.text(), &format!("cannot be decompressed: {e}"));
-        self.summary.open(Range::new(self.input, section))?.read_to_end(&mut bytes).map_err(failed)?;
+        for stream in self.summary.streams(name) {
+            self.summary.open(Range::new(self.input, stream))?.read_to_end(&mut bytes).map_err(failed)?;
+        }
         Ok(Some((bytes, section)))
     }
 

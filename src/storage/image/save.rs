@@ -30,7 +30,7 @@ pub struct SaveContext {
 }
 
 /// How an image is written.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SaveOptions {
     /// Every section is compressed by it.
     pub codec: Option<Codec>,
@@ -43,7 +43,7 @@ pub struct SaveOptions {
 }
 
 /// When and how sections are cut.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SubSections {
     /// From so many inodes on (`dfs.image.parallel.inode.threshold`).
     pub threshold: u64,

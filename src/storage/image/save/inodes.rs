@@ -104,7 +104,8 @@ impl Saver<'_> {
             std::thread::scope(|scope| {
                 let worker = |first: u32| {
                     let (done, encoded) = sync_channel::<Page>(WAITING);
-                    scope.spawn(move || work(encoder(), encode, (first..pages).step_by(threads as usize), spare, &done));
+                    scope
+                        .spawn(move || work(encoder(), encode, (first..pages).step_by(threads as usize), spare, &done));
                     encoded
                 };
                 let encoded: Vec<Receiver<Page>> = (0..threads).map(worker).collect();
