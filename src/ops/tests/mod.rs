@@ -8,6 +8,7 @@ mod files;
 mod golden;
 mod model;
 mod namespace;
+mod snapshots;
 mod writers;
 
 use crate::{Log, Settings, Turn, View, Write};

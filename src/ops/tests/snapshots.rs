@@ -1,0 +1,261 @@
+//! Snapshots: what one has seen stays as it was, whatever happens afterwards. Random operations below two snapshottable directories and beside them;
+//! every snapshot is dumped when it is taken and compared again and again until it is deleted. The invariants of the tree (quota use among them) and
+//! the digest law are checked along the way.
+
+use super::*;
+use crate::read::listing::get_listing;
+use crate::write::append::Append;
+use crate::write::attributes::{SetPermission, SetReplication};
+use crate::write::snapshots::{AllowSnapshot, CreateSnapshot, DeleteSnapshot, DisallowSnapshot, RenameSnapshot};
+use crate::write::truncate::Truncate;
+use record::KindTag;
+use std::collections::BTreeMap;
+use vocab::SnapshotId;
+
+/// A reproducible source of choices.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % sides
+    }
+    fn path(&mut self) -> String {
+        const TOPS: [&str; 4] = ["/s", "/s", "/t", "/plain"];
+        const NAMES: [&str; 4] = ["a", "b", "c", "d"];
+        let top = TOPS[self.roll(4) as usize].to_owned();
+        (0..1 + self.roll(3)).fold(top, |path, _| format!("{path}/{}", NAMES[self.roll(4) as usize]))
+    }
+}
+
+/// What a client sees of one path. Times are left out: those of directories are not kept by Hadoop either when a name is made.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Seen {
+    kind: KindTag,
+    id: i64,
+    mode: u16,
+    replication: u16,
+    length: u64,
+    blocks: Vec<i64>,
+}
+
+type Dump = BTreeMap<String, Seen>;
+
+fn dump(view: &View<'_>, path: &str, below: &str, into: &mut Dump) {
+    let mut entries = Vec::new();
+    get_listing(view, path.as_bytes(), b"", true, &mut entries).unwrap().unwrap_or_else(|| panic!("{path} is gone"));
+    for (status, located) in entries {
+        let name = String::from_utf8(status.name.to_vec()).unwrap();
+        let blocks = located.map_or(Vec::new(), |l| l.blocks.iter().map(|b| b.located.block.id.0).collect());
+        let seen = Seen {
+            kind: status.kind,
+            id: status.id.0,
+            mode: status.mode.bits(),
+            replication: status.replication,
+            length: status.length,
+            blocks,
+        };
+        into.insert(format!("{below}/{name}"), seen);
+        if status.kind == KindTag::Directory {
+            dump(view, &format!("{path}/{name}"), &format!("{below}/{name}"), into);
+        }
+    }
+}
+
+struct Past {
+    w: World,
+    dice: Dice,
+    /// By directory and name.
+    taken: BTreeMap<(String, String), Dump>,
+    count: u32,
+}
+
+impl Past {
+    fn new(seed: u64) -> Past {
+        let mut w = World::with_datanodes(1);
+        w.checked = false;
+        for top in ["/s", "/t", "/plain"] {
+            w.mkdirs(&superuser(), top, 0o755).unwrap();
+        }
+        for top in ["/s", "/t"] {
+            w.write(&superuser(), &AllowSnapshot { path: top.into() }).unwrap();
+        }
+        Past { w, dice: Dice(seed), taken: BTreeMap::new(), count: 0 }
+    }
+
+    fn dump(&self, top: &str, name: &str) -> Dump {
+        let mut seen = Dump::new();
+        let who = superuser();
+        self.w.view(&who, |v| dump(v, &format!("{top}/.snapshot/{name}"), "", &mut seen));
+        seen
+    }
+
+    fn check(&mut self) {
+        self.w.check();
+        for ((top, name), before) in &self.taken {
+            assert_eq!(&self.dump(top, name), before, "{top}/.snapshot/{name} changed (seed {})", self.dice.0);
+        }
+    }
+
+    fn top(&mut self) -> String {
+        if self.dice.roll(3) > 0 { "/s".into() } else { "/t".into() }
+    }
+    fn one_taken(&mut self) -> Option<(String, String)> {
+        let at = self.dice.roll(self.taken.len().max(1) as u64) as usize;
+        self.taken.keys().nth(at).cloned()
+    }
+
+    fn step(&mut self) {
+        let who = superuser();
+        let (path, other) = (self.dice.path(), self.dice.path());
+        match self.dice.roll(24) {
+            0..2 => drop(self.w.mkdirs(&who, &path, 0o755)),
+            2..7 => self.create(&path),
+            7..9 => drop(self.w.delete(&who, &path, true)),
+            9..12 => drop(self.w.rename(&who, &path, &other)),
+            12..15 => drop(self.w.rename2(&path, &other, true)),
+            15 => {
+                let mode = vocab::Mode::new(0o700 + self.dice.roll(64) as u16);
+                let _ = self.w.write(&who, &SetPermission { path: path.into(), mode });
+            }
+            16 => {
+                let replication = 1 + self.dice.roll(4) as u16;
+                let _ = self.w.write(&who, &SetReplication { path: path.into(), replication });
+            }
+            17 => self.append(&path),
+            18 => self.truncate(&path),
+            19..22 => {
+                let top = self.top();
+                self.count += 1;
+                let name = format!("s{}", self.count);
+                let op = CreateSnapshot { path: top.clone().into(), name: name.clone().into() };
+                let path = self.w.write(&who, &op).unwrap();
+                assert_eq!(*path, *format!("{top}/.snapshot/{name}"));
+                let seen = self.dump(&top, &name);
+                self.taken.insert((top, name), seen);
+            }
+            22 => {
+                let Some((top, name)) = self.one_taken() else { return };
+                let op = DeleteSnapshot { path: top.clone().into(), name: name.clone().into() };
+                self.w.write(&who, &op).unwrap();
+                self.taken.remove(&(top, name));
+            }
+            _ => {
+                let Some((top, name)) = self.one_taken() else { return };
+                let new = format!("{name}x");
+                let op = RenameSnapshot { path: top.clone().into(), old: name.clone().into(), new: new.clone().into() };
+                self.w.write(&who, &op).unwrap();
+                let seen = self.taken.remove(&(top.clone(), name)).unwrap();
+                self.taken.insert((top, new), seen);
+            }
+        }
+    }
+
+    fn create(&mut self, path: &str) {
+        let op = crate::write::create::Create { overwrite: true, ..World::create_op(path, "maker") };
+        let Ok(status) = self.w.write(&superuser(), &op) else { return };
+        let mut previous = None;
+        for _ in 0..self.dice.roll(3) {
+            let Ok(added) = self.w.add_block(path, status.id, "maker", previous) else { return };
+            let block = Block { length: 1 + self.dice.roll(MIB - 1), ..added.located.block };
+            self.w.received(1, block);
+            previous = Some(block);
+        }
+        assert_eq!(self.w.complete(path, status.id, "maker", previous), Ok(true));
+    }
+
+    fn append(&mut self, path: &str) {
+        let op = Append { path: path.into(), client: "adder".into(), new_block: true };
+        let Ok(appended) = self.w.write(&superuser(), &op) else { return };
+        let id = appended.status.id;
+        let store = &self.w.state.store;
+        let last = store.find_inode(id).and_then(|f| store.last_block(f)).map(|b| store.block_core(b));
+        let added = self.w.add_block(path, id, "adder", last).unwrap();
+        let block = Block { length: 1 + self.dice.roll(MIB - 1), ..added.located.block };
+        self.w.received(1, block);
+        assert_eq!(self.w.complete(path, id, "adder", Some(block)), Ok(true));
+    }
+
+    /// At a block's end, so that nothing has to be cut by a DataNode.
+    fn truncate(&mut self, path: &str) {
+        let who = superuser();
+        let state = &self.w.state;
+        let Ok(Some(file)) = state.tree.resolve(&state.store, path.as_bytes()).map(|r| r.last()) else { return };
+        let lengths: Vec<u64> = state.store.blocks_of(file).iter().map(|b| state.store.block(*b).block.length).collect();
+        let keep = self.dice.roll(lengths.len() as u64 + 1) as usize;
+        let new_length = lengths[..keep].iter().sum::<u64>() as i64;
+        let _ = self.w.write(&who, &Truncate { path: path.into(), new_length, client: "cutter".into() });
+    }
+}
+
+fn run(seed: u64, steps: usize) {
+    let mut past = Past::new(seed);
+    for i in 0..steps {
+        past.step();
+        if i % 7 == 0 {
+            past.check();
+        }
+        if i % 501 == 500 {
+            past.w.restart();
+            past.w.datanode(1);
+            past.check();
+        }
+    }
+    // when the last snapshot goes, nothing of the past is left
+    for (top, name) in std::mem::take(&mut past.taken).into_keys() {
+        past.w.write(&superuser(), &DeleteSnapshot { path: top.into(), name: name.into() }).unwrap();
+        past.check();
+    }
+    for top in ["/s", "/t"] {
+        past.w.write(&superuser(), &DisallowSnapshot { path: top.into() }).unwrap();
+    }
+    past.check();
+    let left = &past.w.state.tree.snapshots;
+    // what was renamed stays marked
+    let names = left.referred().filter_map(|inode| left.references(inode)).flat_map(|r| &r.names).count();
+    assert_eq!((left.with_diffs().count(), names), (0, 0), "seed {seed}: {left:?}");
+    assert_eq!(past.w.state.tree.inode_count(), past.w.state.store.inode_count());
+}
+
+#[test]
+fn the_past_stays_as_it_was() {
+    for seed in 1..=12 {
+        run(seed, 600);
+    }
+}
+
+#[test]
+fn a_file_renamed_out_of_a_snapshot_and_truncated_keeps_its_past() {
+    let mut w = World::with_datanodes(1);
+    let who = superuser();
+    w.write_file("/s/f", &[10, 20]);
+    w.write(&who, &AllowSnapshot { path: "/s".into() }).unwrap();
+    w.write(&who, &CreateSnapshot { path: "/s".into(), name: "one".into() }).unwrap();
+    w.mkdirs(&who, "/plain", 0o755).unwrap();
+    w.rename(&who, "/s/f", "/plain/g").unwrap();
+    w.write(&who, &Truncate { path: "/plain/g".into(), new_length: 10, client: "cutter".into() }).unwrap();
+    let mut seen = Dump::new();
+    w.view(&who, |v| dump(v, "/s/.snapshot/one", "", &mut seen));
+    assert_eq!((seen["/f"].length, seen["/f"].blocks.len()), (30, 2));
+}
+
+/// A snapshot is found by its path and by nothing else, and is read only.
+#[test]
+fn paths_into_the_past() {
+    let mut w = World::with_datanodes(1);
+    let who = superuser();
+    w.write_file("/s/d/f", &[10]);
+    w.write(&who, &AllowSnapshot { path: "/s".into() }).unwrap();
+    w.write(&who, &CreateSnapshot { path: "/s".into(), name: "one".into() }).unwrap();
+    w.delete(&who, "/s/d", true).unwrap();
+    let resolved = |w: &World, path: &str| {
+        let found = w.state.tree.resolve(&w.state.store, path.as_bytes()).unwrap();
+        (found.last().is_some(), found.snapshot() != SnapshotId::CURRENT)
+    };
+    assert_eq!(resolved(&w, "/s/d/f"), (false, false));
+    assert_eq!(resolved(&w, "/s/.snapshot/one/d/f"), (true, true));
+    assert_eq!(resolved(&w, "/s/.snapshot/two/d/f"), (false, false));
+    assert_eq!(w.delete(&who, "/s/.snapshot/one/d/f", true), Err(Refusal::SnapshotIsReadOnly));
+    let refused = w.delete(&who, "/s", true);
+    assert!(matches!(&refused, Err(Refusal::Snapshot(text)) if text.contains("/s is snapshottable")), "{refused:?}");
+}
