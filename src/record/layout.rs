@@ -43,6 +43,7 @@ const fn field(word: usize, shift: u32, bits: u32) -> Field {
 
 impl Field {
     /// The highest value that fits.
+    #[inline]
     pub(crate) const fn max(self) -> u64 {
         (1 << self.bits) - 1
     }

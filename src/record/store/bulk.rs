@@ -17,6 +17,7 @@ use mem::bulk::{ArenaFill, BytesFill, ChunkNumbers, SharedWords};
 use mem::bytes::{Bytes, BytesRef};
 use mem::index::ids::IdIndex;
 use mem::index::table::Table;
+use mem::side::SideTable;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
 use vocab::{Block, BlockId, BlockState, GenerationStamp, InodeId};
@@ -392,8 +393,8 @@ impl BulkIndex {
 impl Store {
     /// Lets several threads link inodes; nothing else sees the store meanwhile.
     pub fn linker(&mut self) -> Linker<'_> {
-        let Store { inodes, names, inode_ids, .. } = self;
-        Linker { records: inodes.shared_words(), names, inode_ids }
+        let Store { inodes, names, inode_ids, wide_inodes, .. } = self;
+        Linker { records: inodes.shared_words(), names, inode_ids, wide_inodes }
     }
 }
 
@@ -402,6 +403,7 @@ pub struct Linker<'s> {
     records: SharedWords<'s>,
     names: &'s Bytes,
     inode_ids: &'s IdIndex,
+    wide_inodes: &'s SideTable,
 }
 
 impl Linker<'_> {
@@ -424,9 +426,26 @@ impl Linker<'_> {
     pub fn name(&self, h: InodeHandle) -> &[u8] {
         self.names.get(BytesRef::from_raw(self.field(h, f::NAME)))
     }
+    /// Asks for the memory of a name that will be looked at soon.
+    #[inline]
+    pub fn prefetch_name(&self, h: InodeHandle) {
+        self.names.prefetch(BytesRef::from_raw(self.field(h, f::NAME)));
+    }
+    /// Its id.
+    pub fn id(&self, h: InodeHandle) -> InodeId {
+        let wide = self.field(h, f::WIDE) == 1;
+        let bytes = if wide { self.wide_inodes.get(i64::from(h.raw())) } else { None };
+        InodeId(bytes.map_or(self.field(h, f::ID) as i64, |bytes| WideInode::decode(bytes).id))
+    }
     /// Whether it is a directory.
     pub fn is_directory(&self, h: InodeHandle) -> bool {
         self.field(h, f::KIND) == KindTag::Directory as u64
+    }
+    /// Sets child list and child count of a directory; by one thread only.
+    pub fn set_children(&self, directory: InodeHandle, list: u32, count: u32) {
+        let word = self.records.word(directory.0, INODE_WORDS, f::CHILDREN.word());
+        let before = word.load(Ordering::Relaxed);
+        word.store(f::CHILD_COUNT.with(f::CHILDREN.with(before, list.into()), count.into()), Ordering::Relaxed);
     }
     /// Gives an inode its parent; `false` if it has one.
     #[inline]
