@@ -6,6 +6,7 @@
 //! the generator's figures.
 
 mod generate;
+mod page;
 mod process;
 mod report;
 mod shape;
@@ -19,7 +20,8 @@ use std::time::Instant;
 
 /// What is measured and how often.
 struct Options {
-    files: u64,
+    /// Sizes, one after the other.
+    files: Vec<u64>,
     profiles: Vec<Profile>,
     image: Option<PathBuf>,
     rounds: usize,
@@ -28,16 +30,17 @@ struct Options {
     /// Heap of the Java name node, in megabytes.
     heap: Option<u64>,
     json: Option<PathBuf>,
+    html: Option<PathBuf>,
     work: PathBuf,
 }
 
 pub const USAGE: &str =
-    "bench startup [--files N] [--profile fresh|aged|both] [--image FILE] [--rounds N] [--no-java] [--no-save]
-                     [--heap MEGABYTES] [--json FILE] [--work FOLDER]";
+    "bench startup [--files N[,N...]] [--profile fresh|aged|both] [--image FILE] [--rounds N] [--no-java] [--no-save]
+                     [--heap MEGABYTES] [--json FILE] [--html FILE] [--work FOLDER]";
 
 fn options(words: &[String]) -> Result<Options, String> {
     let mut options = Options {
-        files: 1_000_000,
+        files: vec![1_000_000],
         profiles: vec![Profile::Fresh],
         image: None,
         rounds: 1,
@@ -45,6 +48,7 @@ fn options(words: &[String]) -> Result<Options, String> {
         save: true,
         heap: None,
         json: None,
+        html: None,
         work: std::env::temp_dir().join(format!("bench-startup-{}", std::process::id())),
     };
     let mut words = words.iter();
@@ -52,11 +56,14 @@ fn options(words: &[String]) -> Result<Options, String> {
         let mut value = || words.next().ok_or(format!("{word} needs a value"));
         let number = |text: &String| text.replace('_', "").parse::<u64>().map_err(|e| format!("{text}: {e}"));
         match word.as_str() {
-            "--files" => options.files = number(value()?)?,
+            "--files" => {
+                options.files = value()?.split(',').map(|n| number(&n.to_owned())).collect::<Result<_, _>>()?
+            }
             "--rounds" => options.rounds = number(value()?)? as usize,
             "--heap" => options.heap = Some(number(value()?)?),
             "--image" => options.image = Some(value()?.into()),
             "--json" => options.json = Some(value()?.into()),
+            "--html" => options.html = Some(value()?.into()),
             "--work" => options.work = value()?.into(),
             "--no-java" => options.java = false,
             "--no-save" => options.save = false,
@@ -104,6 +111,9 @@ pub fn run(words: &[String]) -> Result<(), String> {
     if let Some(path) = &options.json {
         fs::write(path, report::json(&all)).map_err(|e| format!("{}: {e}", path.display()))?;
     }
+    if let Some(path) = &options.html {
+        fs::write(path, page::html(&all)).map_err(|e| format!("{}: {e}", path.display()))?;
+    }
     Ok(())
 }
 
@@ -116,9 +126,12 @@ fn measure(options: &Options) -> Result<Vec<Series>, String> {
         return Ok(all);
     }
     for profile in &options.profiles {
-        let source = options.work.join(format!("source-{}-{}", profile.name(), options.files));
-        let figures = generate(&source, options.files, *profile).map_err(|e| format!("{}: {e}", source.display()))?;
-        all.push(series(options, profile.name(), &source, figures)?);
+        for files in &options.files {
+            let source = options.work.join(format!("source-{}-{files}", profile.name()));
+            let figures = generate(&source, *files, *profile).map_err(|e| format!("{}: {e}", source.display()))?;
+            all.push(series(options, profile.name(), &source, figures)?);
+            fs::remove_dir_all(&source).map_err(|e| format!("{}: {e}", source.display()))?;
+        }
     }
     Ok(all)
 }

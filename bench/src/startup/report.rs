@@ -6,9 +6,9 @@ use super::{Sample, Series};
 use std::fmt::Write;
 
 /// A row: what it is called, its unit, its value.
-type Row = (&'static str, &'static str, fn(&Started) -> f64);
+pub type Row = (&'static str, &'static str, fn(&Started) -> f64);
 
-const ROWS: [Row; 9] = [
+pub const ROWS: [Row; 9] = [
     ("image loaded (as told)", "s", |s| s.load_s),
     ("start to serving", "s", |s| s.serving_s),
     ("CPU until serving, user", "s", |s| s.user_s),
@@ -26,7 +26,8 @@ pub fn heap_mb(figures: &Figures) -> u64 {
     1024 + inodes * 600 / 1_000_000
 }
 
-fn median(samples: &[Sample], side: Side, value: fn(&Started) -> f64) -> Option<f64> {
+/// The median of one side.
+pub fn median(samples: &[Sample], side: Side, value: fn(&Started) -> f64) -> Option<f64> {
     let mut all: Vec<f64> = samples.iter().filter(|s| s.side == side).map(|s| value(&s.started)).collect();
     all.sort_by(f64::total_cmp);
     all.get(all.len() / 2).copied()
