@@ -22,10 +22,7 @@ pub fn run(world: &mut World, line: &Line) -> Option<Printed> {
     match line.name.as_str() {
         "datanode" | "down" | "up" | "report" | "beat" | "corrupt" | "exclude" | "include" | "plant" => data_nodes(world, line),
         "restart" | "crash" | "stop" | "start" | "checkpoint" | "save" | "roll" | "safe-mode" => process(world, line),
-        "wait" => {
-            world.pass(line.number::<u64>(0) * 1_000);
-            Some(Ok(String::new()))
-        }
+        "wait" => Some(wait(world, line.number(0))),
         "work" => Some(Ok(work(world))),
         "older-log" => Some(older_log(world, line)),
         "permissions" => {
@@ -97,6 +94,19 @@ fn data_nodes(world: &mut World, line: &Line) -> Option<Printed> {
         }
     };
     Some(result.map(|()| String::new()))
+}
+
+/// Seconds go by; DataNodes that are up do not fall silent meanwhile.
+fn wait(world: &mut World, seconds: u64) -> Printed {
+    let mut out = String::new();
+    let mut left = seconds;
+    while left >= 300 {
+        world.pass(297_000);
+        out += &beat(world)?;
+        left -= 300;
+    }
+    world.pass(left * 1_000);
+    Ok(out)
 }
 
 /// A heartbeat of every DataNode that is up; orders are obeyed at once and printed.

@@ -9,6 +9,7 @@ use ops::write::delete::Delete;
 use ops::write::mkdirs::Mkdirs;
 use ops::write::new_node::CreateModes;
 use ops::write::rename::{Rename, Rename2};
+use ops::write::snapshots::{AllowSnapshot, CreateSnapshot, DeleteSnapshot, DisallowSnapshot, RenameSnapshot};
 use ops::write::symlink::CreateSymlink;
 use vocab::Mode;
 
@@ -56,6 +57,20 @@ pub fn run(world: &mut World, line: &Line) -> Option<Printed> {
         "symlink" => {
             let (modes, create_parents) = (modes(line, 0o777), line.has("parents"));
             world.ask(line, &CreateSymlink { link: line.path(0), target: line.path(1), modes, create_parents })
+        }
+        "allow-snapshot" => world.ask(line, &AllowSnapshot { path: line.path(0) }),
+        "disallow-snapshot" => world.ask(line, &DisallowSnapshot { path: line.path(0) }),
+        "snapshot" => {
+            let made = world.write(line, &CreateSnapshot { path: line.path(0), name: line.path(1) });
+            made.map(|path| path.to_string())
+        }
+        "rename-snapshot" => {
+            world.ask(line, &RenameSnapshot { path: line.path(0), old: line.path(1), new: line.path(2) })
+        }
+        "delete-snapshot" => {
+            let answer = world.ask(line, &DeleteSnapshot { path: line.path(0), name: line.path(1) });
+            world.reclaim();
+            answer
         }
         _ => return None,
     })

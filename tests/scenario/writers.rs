@@ -71,7 +71,7 @@ pub fn run(world: &mut World, line: &Line) -> Option<Printed> {
         "recover-lease" => world.ask_whether(line, &RecoverLease { path: line.path(0), client: line.client() }),
         "renew-lease" => {
             let client = line.client();
-            Ok(world.soft(|state, _| state.tree.leases.renew(&client)).to_string())
+            Ok(world.turn(line, |turn| turn.soft().tree.leases.renew(&client)).to_string())
         }
         "check-leases" => Ok(format!("{} files", world.turn(line, |turn| check_leases(turn, || "NameNode".into())))),
         _ => return pipeline(world, line).or_else(|| replicas(world, line)),

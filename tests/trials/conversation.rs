@@ -404,11 +404,15 @@ pub fn methods() -> Vec<MethodDescriptor> {
     SCHEMA.get_service_by_name("hadoop.hdfs.ClientNamenodeProtocol").expect("in the schema").methods().collect()
 }
 
-fn method(name: &str) -> MethodDescriptor {
-    methods().into_iter().find(|m| m.name() == name).unwrap_or_else(|| panic!("no method {name}"))
+/// The method of this name.
+pub fn method(name: &str) -> MethodDescriptor {
+    static ALL: LazyLock<HashMap<String, MethodDescriptor>> =
+        LazyLock::new(|| methods().into_iter().map(|m| (m.name().to_owned(), m)).collect());
+    ALL.get(name).unwrap_or_else(|| panic!("no method {name}")).clone()
 }
 
-fn encode(name: &str, request: &str, raw: Option<&RawBytes<'_>>) -> (MethodDescriptor, Vec<u8>) {
+/// A request in protobuf's text format as bytes, some of them put in the place of text.
+pub fn encode(name: &str, request: &str, raw: Option<&RawBytes<'_>>) -> (MethodDescriptor, Vec<u8>) {
     let descriptor = method(name);
     let message = DynamicMessage::parse_text_format(descriptor.input(), request);
     let message = message.unwrap_or_else(|e| panic!("{name} {request}: {e}"));

@@ -32,7 +32,11 @@ impl Fixture {
 
     /// Everything but format and start.
     pub fn prepared(name: &str, settings: &[(&str, &str)]) -> Option<Self> {
-        let kind = Kind::under_test();
+        Self::prepared_as(Kind::under_test(), name, settings)
+    }
+
+    /// The same for a kind.
+    pub fn prepared_as(kind: Kind, name: &str, settings: &[(&str, &str)]) -> Option<Self> {
         if kind == Kind::Java {
             hadoop()?;
         }

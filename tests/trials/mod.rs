@@ -8,7 +8,7 @@ mod absent;
 pub mod answers;
 mod attributes;
 pub mod client;
-mod conversation;
+pub mod conversation;
 pub mod datanode;
 mod datanodes;
 mod disk;

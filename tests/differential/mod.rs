@@ -1,0 +1,48 @@
+//! Purpose: the same stream of calls to the Java NameNode and to ours: answers, refusals and the final trees are equal, ids and times mapped one to one.
+//! Called by: the integration test binary.
+//! Calls: `support` and the instruments of `trials`; both NameNodes as processes, over the wire only.
+//! Never: takes an answer of ours for right that the Java NameNode does not give, but for what `known` lists with its reason.
+//! Invariants: a run is a function of its seed; what is compared is counted, by method and by outcome.
+
+mod compare;
+mod generate;
+mod known;
+mod model;
+mod pair;
+
+use pair::Pair;
+
+/// Calls of a run: `IRONROOT_DIFFERENTIAL=200000` for a long one.
+fn calls() -> usize {
+    let number = |text: String| text.parse().unwrap_or_else(|_| panic!("IRONROOT_DIFFERENTIAL={text}: a number of calls"));
+    std::env::var("IRONROOT_DIFFERENTIAL").map_or(3_000, number)
+}
+
+fn seed() -> u64 {
+    std::env::var("IRONROOT_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(1)
+}
+
+/// Calls between two surveys of both trees; each second one with a restart or a saved image.
+const LEG: usize = 1_500;
+
+#[test]
+fn both_name_nodes_answer_alike() {
+    let _turn = crate::support::cluster_turn();
+    let Some(mut pair) = Pair::start("differential") else { return };
+    let (calls, seed) = (calls(), seed());
+    let mut generator = generate::Generator::new(seed);
+    generator.begin(&mut pair);
+    for number in 1..=calls {
+        generator.step(&mut pair);
+        if number % LEG == 0 || number == calls {
+            pair.settle();
+            generator.survey(&mut pair);
+            match number / LEG % 4 {
+                1 => pair.restart(),
+                3 => pair.checkpoint(),
+                _ => {}
+            }
+        }
+    }
+    pair.report(calls, seed);
+}
