@@ -10,6 +10,7 @@ mod check;
 mod construction;
 mod counting;
 mod heartbeat;
+mod hints;
 mod hosts;
 mod inspect;
 mod locate;

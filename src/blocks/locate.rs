@@ -53,6 +53,10 @@ impl Blocks {
             return Located { block, locations, indices, corrupt: false, complete: false };
         }
         let replicas = store.replicas(b);
+        if replicas.is_empty() && info.state == BlockState::Complete {
+            let (locations, indices) = split(striped, self.hinted(store, b).into_iter());
+            return Located { block, locations, indices, corrupt: false, complete: true };
+        }
         let up = |s| self.volume_is_up(s);
         let total = replicas.iter().filter(|r| up(r.storage)).count();
         let bad = replicas.iter().filter(|r| up(r.storage) && r.flags.contains(ReplicaFlags::CORRUPT)).count();

@@ -27,6 +27,7 @@ pub struct Blocks {
     /// The clock as of the last call that brought it.
     pub(crate) clock: MonotonicMs,
     pub(crate) registry: Registry,
+    pub(crate) hints: crate::hints::Hints,
     pub(crate) construction: HashMap<BlockId, Construction>,
     pub(crate) low: LowRedundancy,
     pub(crate) pending: Pending,
@@ -82,6 +83,7 @@ impl Blocks {
             draws: AtomicU64::new(0),
             clock: MonotonicMs(0),
             registry: Registry::default(),
+            hints: crate::hints::Hints::default(),
             construction: HashMap::default(),
             low: LowRedundancy::default(),
             pending: Pending::default(),

@@ -11,9 +11,10 @@ mod question;
 pub mod startup;
 mod supervise;
 
+use crate::node;
 use clap::{Parser, Subcommand};
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// An HDFS NameNode. Without a command: a NameNode on loopback with its data in ./data.
@@ -48,6 +49,15 @@ pub enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true, num_args = 2..)]
         words: Vec<OsString>,
     },
+    /// Makes an image from an arena file: started by a NameNode that has just written one.
+    #[command(hide = true)]
+    EncodeImage {
+        /// The arena file.
+        arena: PathBuf,
+        /// Folders for the image.
+        #[arg(required = true)]
+        folders: Vec<PathBuf>,
+    },
 }
 
 /// Parses the process's arguments and does what they say; the exit code of the process.
@@ -59,6 +69,21 @@ pub fn run() -> ExitCode {
             namenode::run(&words)
         }
         Some(Command::Supervise { words }) => supervise::run(&words),
+        Some(Command::EncodeImage { arena, folders }) => encode_image(&arena, &folders),
         None => embedded::run(&arguments.data, arguments.with_datanodes),
+    }
+}
+
+/// The hidden command: what it says goes to its parent.
+fn encode_image(arena: &Path, folders: &[PathBuf]) -> ExitCode {
+    match node::encode_image(arena, folders) {
+        Ok(report) => {
+            print!("{report}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
     }
 }

@@ -15,7 +15,7 @@ pub enum Origin {
     Hdfs,
     /// `hdfs-rbf-default.xml`; a NameNode does not load it.
     Router,
-    /// No default file names it; only Hadoop's code does.
+    /// No default file names it; only Hadoop's code does, or ours (`ironroot.`).
     Code,
 }
 

@@ -1,6 +1,6 @@
 //! Purpose: the conductor: one lock around the state, one order of edit records, one fence before anything leaves; and the periodic work.
 //! Called by: server, the binary's node assembly.
-//! Calls: ops (what an operation does), state, storage (journal, image), os (clocks).
+//! Calls: ops (what an operation does), state, storage (journal, image, arena files), mem (frozen pages), os (clocks, mappings).
 //! Never: knows a message format or a configuration key; hands out a guard of the state lock; holds the lock over an await.
 //! Invariants: the order of records in the journal is the order of their application; no reply of a write call, no refusal of one and no
 //! DataNode command is returned before the highest transaction assigned when it was decided is durable.
@@ -8,12 +8,14 @@
 mod checkpoint;
 mod gate;
 mod lock;
+mod online;
 mod tick;
 mod turn;
 
 pub use checkpoint::Checkpoints;
 pub use gate::{Gate, HaState};
 pub use lock::{HOLD_BUCKETS_MICROS, HoldTimes, StateLock};
+pub use online::{Encoded, ImageEncoder, NotMade, Online, OnlineSettings};
 pub use tick::TickSettings;
 pub use turn::{Decided, Witness};
 
@@ -38,6 +40,7 @@ pub struct Engine {
     clock: Arc<dyn Clock>,
     reclaim: Notify,
     checkpoints: Checkpoints,
+    online: Option<online::Online>,
 }
 
 impl Engine {
@@ -51,6 +54,11 @@ impl Engine {
         ha: HaState,
         checkpoints: Checkpoints,
     ) -> Engine {
+        let reclaim = Notify::new();
+        if state.tree.has_detached() {
+            // what an earlier process cut off and had not freed when it wrote its state down
+            reclaim.notify_one();
+        }
         Engine {
             state: StateLock::new(state),
             journal,
@@ -58,8 +66,9 @@ impl Engine {
             settings: ArcSwap::from_pointee(settings),
             policy,
             clock,
-            reclaim: Notify::new(),
+            reclaim,
             checkpoints,
+            online: None,
         }
     }
 

@@ -31,6 +31,8 @@ impl Engine {
             tokio::spawn(self.clone().free_detached()),
             tokio::spawn(self.clone().keep_house(settings.retry_expiry_ms)),
             tokio::spawn(self.clone().roll_long_segments(settings.roll_check, settings.roll_transactions)),
+            tokio::spawn(self.clone().make_checkpoints()),
+            tokio::spawn(self.clone().move_in()),
         ]
     }
 

@@ -13,9 +13,9 @@ use state::{Effect, Effects, Fit, Mode, RootAttributes, State};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use storage::image::Newest;
 use storage::journal::local;
 use storage::replay;
-use storage::image::Newest;
 use storage::select::{self, Inspection};
 use storage::{Directories, StorageInfo, image, purge};
 use vocab::layout::Feature;
@@ -118,18 +118,15 @@ impl Load<'_> {
         let mut loaded = Loaded { directories, info, state, last, upgrade_finalized, checkpoint, without_image };
         match self.upgrade {
             Some(upgrade) => self.upgrade(&mut loaded, upgrade)?,
-            None => self.save_if_due(&mut loaded, inspection.save_wanted, if online { None } else { Some(replayed) })?,
+            None => {
+                self.save_if_due(&mut loaded, inspection.save_wanted, if online { None } else { Some(replayed) })?
+            }
         }
         Ok(loaded)
     }
 
     /// Reads the newest image and what comes after it.
-    fn read(
-        &self,
-        directories: &Directories,
-        inspection: &Inspection,
-        info: &StorageInfo,
-    ) -> Result<Read, StartError> {
+    fn read(&self, directories: &Directories, inspection: &Inspection, info: &StorageInfo) -> Result<Read, StartError> {
         let images = image::all(&*self.os.disk, &inspection.image_folders)
             .map_err(|failed| storage::StorageError::Io { path: failed.current, source: failed.error })?;
         let newest = images.first().ok_or_else(|| inspection.no_image())?;
@@ -290,13 +287,15 @@ impl Load<'_> {
         loaded.directories.clear_unformatted(os, mode)?;
         let context = format::context(&loaded.info, loaded.last);
         let folders = loaded.directories.image_folders();
-        let saved = image::save_with(&*os.disk, &folders, &loaded.state, context, &self.settings.checkpoints.image_options).map_err(|error| {
-            let mut text = error.to_string();
-            if let image::SaveError::NoDirectory(failed) = &error {
-                failed.iter().for_each(|one| text += &format!("\n{}: {}", one.current.display(), one.error));
-            }
-            StartError::Save(text)
-        })?;
+        let saved =
+            image::save_with(&*os.disk, &folders, &loaded.state, context, &self.settings.checkpoints.image_options)
+                .map_err(|error| {
+                    let mut text = error.to_string();
+                    if let image::SaveError::NoDirectory(failed) = &error {
+                        failed.iter().for_each(|one| text += &format!("\n{}: {}", one.current.display(), one.error));
+                    }
+                    StartError::Save(text)
+                })?;
         for failed in &saved.failed {
             tracing::error!("Unable to save image for {}: {}", failed.current.display(), failed.error);
         }

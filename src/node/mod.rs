@@ -5,8 +5,10 @@
 //! Invariants: ports are closed and directory locks given up on every way out; a failed start leaves the directories as they were.
 
 mod audit;
+mod arena;
 mod bar;
 mod convert;
+mod encode;
 mod error;
 mod format;
 mod host;
@@ -14,6 +16,7 @@ mod hosts_json;
 mod journals;
 mod load;
 pub mod logging;
+mod online;
 mod places;
 mod ports;
 mod reload;
@@ -23,6 +26,7 @@ mod signals;
 mod ticks;
 mod upgrade;
 
+pub use encode::encode_image;
 pub use error::StartError;
 pub use format::{Consent, format, metadata_version, new_cluster_id};
 pub use host::{host_address, host_name};

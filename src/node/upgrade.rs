@@ -102,7 +102,7 @@ impl Load<'_> {
         self.progress.end(Phase::LoadingEdits);
         tracing::info!("Loaded {path} of layout {} and {replayed} edits after it", layout.0);
         let checkpoint = (loaded.txid, load::modified_ms(disk, &files.image));
-        Ok(Read { state, checkpoint, last: last.max(loaded.txid), replayed })
+        Ok(Read { state, checkpoint, last: last.max(loaded.txid), replayed, arena: None })
     }
 }
 

@@ -53,6 +53,7 @@ impl State {
         let open: Vec<i64> = blocks.open_block_ids().map(|id| id.0).collect();
         rest.plain(&open);
         rest.u32(blocks.storage_ceiling().0);
+        blocks.write_hints(rest);
     }
 
     /// Rebuilds a state from its pages and its rest. `fresh` gives what is soft: the block half with its settings.
@@ -77,6 +78,7 @@ impl State {
         }
         not_settled.extend(rest.plain::<i64>()?.into_iter().map(BlockId));
         let floor = StorageNumber(rest.u32()?);
+        state.blocks.restore_hints(rest)?;
         rest.end()?;
         if pages.left() > 0 {
             return Err(Malformed("no more pages"));

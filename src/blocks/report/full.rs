@@ -220,7 +220,9 @@ impl Blocks {
         if v.heartbeat_since_failover {
             v.contents_stale = false;
         }
+        let id = v.id.clone();
         let node = self.registry.node_mut(report.node).expect("not overtaken");
+        self.hints.forget(&node.id.uuid, &id);
         node.last_report = now.monotonic;
         node.last_report_wall = now.wall;
     }

@@ -2,6 +2,7 @@
 
 mod admin;
 mod deletions;
+mod hints;
 mod placement;
 mod recovery;
 mod redundancy;

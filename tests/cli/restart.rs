@@ -1,0 +1,107 @@
+//! Checkpoints of a running NameNode, and restarts from what they leave.
+
+use super::Case;
+use crate::support::namenode::{Kind, NameNode};
+use crate::support::skip;
+use crate::support::work::wait_until;
+use crate::trials::client::Client;
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+const LIMIT: Duration = Duration::from_secs(60);
+
+impl Case {
+    /// A formatted directory whose NameNode makes a checkpoint after a few transactions.
+    fn with_checkpoints(name: &str) -> Case {
+        let mut case = Case::formatted(name);
+        case.site.set("dfs.namenode.checkpoint.txns", 20).set("dfs.namenode.checkpoint.check.period", 1);
+        case
+    }
+    fn port(&self) -> u16 {
+        let authority = self.site.get("fs.defaultFS");
+        authority.rsplit(':').next().and_then(|port| port.parse().ok()).expect("a port")
+    }
+    fn client(&self) -> Client {
+        Client::connect(self.port(), "hdfs")
+    }
+    /// What the last one started has logged.
+    fn log(&self) -> String {
+        let all = fs::read_to_string(self.site.folder().join("namenode.log")).unwrap_or_default();
+        all.rsplit("Starting NameNode").next().unwrap_or_default().to_owned()
+    }
+    fn begun_with(&self, begin: &str) -> Vec<PathBuf> {
+        let names =
+            fs::read_dir(self.name().join("current")).expect("a directory").map(|entry| entry.expect("entry").path());
+        let is_meant = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(begin));
+        let mut found: Vec<PathBuf> = names.filter(is_meant).collect();
+        found.sort();
+        found
+    }
+    /// Makes directories until there is a checkpoint with its image; gives how many.
+    fn fill(&self) -> usize {
+        let client = self.client();
+        (0..30).for_each(|n| assert!(client.mkdirs(&format!("/d{n}/below")).expect("mkdirs")));
+        wait_until(LIMIT, "an image was made", || self.log().contains("image made from"));
+        // some that only the edits after it have
+        (30..40).for_each(|n| assert!(client.mkdirs(&format!("/d{n}/below")).expect("mkdirs")));
+        40
+    }
+    fn has_all(&self, count: usize) {
+        let client = self.client();
+        assert_eq!(client.names("/").len(), count);
+        (0..count).for_each(|n| assert!(client.exists(&format!("/d{n}/below")), "/d{n}"));
+    }
+}
+
+#[test]
+fn a_restart_after_a_crash_is_from_the_arena_file_and_the_edits_after_it() {
+    if Kind::under_test() == Kind::Java {
+        return skip("Java has no arena files");
+    }
+    let case = Case::with_checkpoints("arena");
+    let node = NameNode::start(Kind::under_test(), &case.site);
+    let count = case.fill();
+    node.kill();
+    let arena = case.begun_with("arena_");
+    assert_eq!((arena.len(), case.begun_with("arena.ckpt").len()), (1, 0));
+    let node = NameNode::start(Kind::under_test(), &case.site);
+    assert!(case.log().contains("Loaded arena file for txid"), "{}", case.log());
+    case.has_all(count);
+    // more checkpoints on top of it
+    assert!(case.client().mkdirs("/d40/below").expect("mkdirs"));
+    (0..30).for_each(|n| assert!(case.client().mkdirs(&format!("/d0/more{n}")).expect("mkdirs")));
+    wait_until(LIMIT, "another one took its place", || {
+        case.begun_with("arena_").iter().all(|path| !arena.contains(path))
+    });
+    node.stop();
+    // a damaged one costs a line in the log
+    let arena = case.begun_with("arena_").pop().expect("an arena file");
+    let mut bytes = fs::read(&arena).expect("readable");
+    bytes[100_000] ^= 1;
+    fs::write(&arena, bytes).expect("writable");
+    let node = NameNode::start(Kind::under_test(), &case.site);
+    assert!(case.log().contains("is not used: it is damaged: page 0"), "{}", case.log());
+    case.has_all(count + 1);
+    node.stop();
+}
+
+#[test]
+fn keys_turn_parts_off() {
+    if Kind::under_test() == Kind::Java {
+        return skip("Java has no arena files");
+    }
+    let mut case = Case::with_checkpoints("arena-keys");
+    let node = NameNode::start(Kind::under_test(), &case.site);
+    let count = case.fill();
+    node.stop();
+    let arena = case.begun_with("arena_");
+    case.site.set("ironroot.restart.arena", false).set("ironroot.checkpoint.online", false);
+    let node = NameNode::start(Kind::under_test(), &case.site);
+    assert!(!case.log().contains("arena"), "{}", case.log());
+    case.has_all(count);
+    (0..30).for_each(|n| assert!(case.client().mkdirs(&format!("/d0/more{n}")).expect("mkdirs")));
+    std::thread::sleep(Duration::from_secs(3));
+    assert_eq!(case.begun_with("arena"), arena);
+    node.stop();
+}
