@@ -46,7 +46,9 @@ fn dump(view: &View<'_>, path: &str, below: &str, into: &mut Dump) {
     get_listing(view, path.as_bytes(), b"", true, &mut entries).unwrap().unwrap_or_else(|| panic!("{path} is gone"));
     for (status, located) in entries {
         let name = String::from_utf8(status.name.to_vec()).unwrap();
-        let blocks = located.map_or(Vec::new(), |l| l.blocks.iter().map(|b| b.located.block.id.0).collect());
+        // of an empty file that has grown since, Hadoop names the first block too
+        let blocks = located.filter(|_| status.length > 0);
+        let blocks = blocks.map_or(Vec::new(), |l| l.blocks.iter().map(|b| b.located.block.id.0).collect());
         let seen = Seen {
             kind: status.kind,
             id: status.id.0,
