@@ -194,7 +194,8 @@ pub fn all(disk: &dyn Disk, directories: &[PathBuf]) -> Result<Vec<Newest>, Fail
     let mut all: BTreeMap<Reverse<Txid>, Vec<PathBuf>> = BTreeMap::new();
     for current in directories {
         let names = disk.list(current).map_err(|error| Failed { current: current.clone(), error })?;
-        for txid in names.iter().filter_map(|n| if let Kind::Image(txid) = names::kind(n) { Some(txid) } else { None }) {
+        for txid in names.iter().filter_map(|n| if let Kind::Image(txid) = names::kind(n) { Some(txid) } else { None })
+        {
             all.entry(Reverse(txid)).or_default().push(current.join(names::image(txid)));
         }
     }

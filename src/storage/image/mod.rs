@@ -5,7 +5,7 @@
 //! Invariants: a state is returned only after the digest of the whole file was compared; a file gets its final name only after its content
 //! and digest are durable.
 
-mod codec;
+mod compress;
 mod cut;
 pub(crate) mod digest;
 mod features;
@@ -23,7 +23,7 @@ mod stages;
 mod strings;
 mod summary;
 
-pub use codec::Codec;
+pub use compress::Codec;
 pub use digest::{Digest, read_digest_file};
 pub use file::{
     CopyError, Failed, Newest, SaveError, Saved, all, give_names, load_copies, newest, save, save_unnamed, save_with,

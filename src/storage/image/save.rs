@@ -4,7 +4,7 @@ mod inodes;
 mod output;
 mod past;
 
-use super::codec::Codec;
+use super::compress::Codec;
 use super::digest::Digest;
 use super::policies;
 use super::strings::{Kind, StringTableBuilder};

@@ -11,7 +11,7 @@
 //! order, they are read apart from the digest: each sub-section is a stream that one thread decompresses and cuts.
 //! A small image takes the same way without threads.
 
-use super::codec::Codec;
+use super::compress::Codec;
 use super::cut::{Buffers, Cutter, Piece, Place};
 use super::digest::Digest;
 use super::input::{Digester, Input, Range};
@@ -538,8 +538,12 @@ mod tests {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/fsimage/3.5.0").join(scenario);
         let file = std::fs::read(folder.join("current/fsimage_0000000000000002912")).expect("image");
         let summary = Summary::parse(&file).expect("a table");
-        let subs =
-            [SectionName::InodeSub, SectionName::InodeDirSub, SectionName::InodeReferenceSub, SectionName::SnapshotDiffSub];
+        let subs = [
+            SectionName::InodeSub,
+            SectionName::InodeDirSub,
+            SectionName::InodeReferenceSub,
+            SectionName::SnapshotDiffSub,
+        ];
         let whole = summary.sections.iter().filter(|section| !subs.contains(&section.name));
         whole
             .map(|section| {
@@ -556,7 +560,9 @@ mod tests {
     #[test]
     fn every_form_of_an_image_has_the_same_content() {
         let plain = sections("everything-serial");
-        assert!(plain.len() > 10 && plain.iter().any(|(name, bytes)| *name == SectionName::Inode && bytes.len() > 5_000));
+        assert!(
+            plain.len() > 10 && plain.iter().any(|(name, bytes)| *name == SectionName::Inode && bytes.len() > 5_000)
+        );
         for form in
             ["parallel", "default", "deflate", "default-parallel", "gzip", "gzip-parallel", "bzip2", "snappy", "lz4"]
         {

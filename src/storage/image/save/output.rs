@@ -1,6 +1,6 @@
 //! Where the bytes of an image go: sections (each a compressed stream of its own, if there is a codec), in order, digested beside being written.
 
-use super::super::codec::{Codec, Encoder};
+use super::super::compress::{Codec, Encoder};
 use super::super::digest::Digest;
 use super::super::summary::{ImageError, Section, SectionName, Summary};
 use hadoop_proto::wire::Sink;
