@@ -93,7 +93,10 @@ pub(super) fn list_snapshots(
     let from = if start_after.is_empty() { 0 } else { from };
     let rest = &root.snapshots[from..];
     for snapshot in rest.iter().take(limit) {
-        visitor.entry(&view.past_status(directory, snapshot.name.to_vec(), 0, snapshot.id), None);
+        // Quirk: snapshots_in_a_listing_count_the_children_of_now: as in Hadoop; asked by path they count their own
+        let children = view.state.store.children(directory).1;
+        let status = view.past_status(directory, snapshot.name.to_vec(), 0, snapshot.id);
+        visitor.entry(&FileStatus { children, ..status }, None);
     }
     let given = rest.len().min(limit);
     Page { given, remaining: rest.len() - given }

@@ -3,10 +3,10 @@
 use crate::View;
 use namespace::Walk;
 use namespace::summary::{Summary, SummaryWalk};
-use record::{InodeHandle, KindTag};
+use record::{Features, InodeHandle, KindTag};
 use std::sync::Arc;
 use vocab::quota::{Quota, Usage};
-use vocab::{Action, InodeId, Refusal};
+use vocab::{Action, InodeId, Refusal, SnapshotId};
 
 /// Totals of a subtree with the quota of its top.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -89,13 +89,26 @@ impl ContentSummaryWalk {
     }
 }
 
+/// Quirk: striped_files_and_policies: a directory with attributes hides the policy of those above it, whatever the attributes are.
+fn summarised_policy_name(view: &View<'_>, top: InodeHandle) -> Option<Arc<str>> {
+    let (tree, store) = (&view.state.tree, &view.state.store);
+    let mut current = Some(top);
+    while let Some(inode) = current {
+        if store.features(inode).contains(Features::XATTRS) {
+            return tree.own_erasure_coding_name(inode);
+        }
+        current = store.parent(inode);
+    }
+    None
+}
+
 fn policy_name(view: &View<'_>, top: InodeHandle) -> Option<Arc<str>> {
     let (tree, store) = (&view.state.tree, &view.state.store);
     match store.kind(top) {
         KindTag::File => {
             Some(tree.erasure_coding_policy(store, top).map_or_else(|| "Replicated".into(), |p| p.name.clone()))
         }
-        KindTag::Directory => tree.erasure_coding_name(store, top),
+        KindTag::Directory => summarised_policy_name(view, top),
         _ => None,
     }
 }
@@ -156,14 +169,34 @@ pub fn needs_count(view: &View<'_>, path: &[u8]) -> Result<bool, Refusal> {
     Ok(quota_record(view, path)?.is_none())
 }
 
+/// Quota and kept use of a directory in a snapshot.
+///
+/// Quirk: a_quota_in_a_snapshot_has_no_use: that of the snapshot's root, or of a directory that only snapshots hold, says one name and no byte, as
+/// Hadoop does after a start
+fn past_quota(view: &View<'_>, inode: InodeHandle, snapshot: SnapshotId) -> Option<QuotaUsage> {
+    let (tree, store) = (&view.state.tree, &view.state.store);
+    let is_root = tree.snapshot_root(store, inode).is_some_and(|root| root.by_id(snapshot).is_some());
+    let nothing = Usage { namespace: 1, ..Usage::default() };
+    if is_root {
+        let quota = tree.quota_at(store, inode, snapshot);
+        return (quota != Quota::default()).then_some(QuotaUsage { usage: nothing, quota });
+    }
+    let record = tree.quota(store, inode).filter(|q| q.limits != Quota::default())?;
+    let usage = if tree.is_attached(store, inode) { record.usage } else { nothing };
+    Some(QuotaUsage { usage, quota: record.limits })
+}
+
 fn quota_record(view: &View<'_>, path: &[u8]) -> Result<Option<QuotaUsage>, Refusal> {
     let resolved = view.resolve(path, Walk::ReadLink)?;
     view.check(&resolved, namespace::Wanted { subtree: Some(Action::READ_EXECUTE), ..Default::default() })?;
     let Some(inode) = resolved.last() else {
         return Err(Refusal::not_found(format!("File/Directory does not exist: {}", resolved.path_text())));
     };
-    if view.state.store.kind(inode) != KindTag::Directory || resolved.is_past() {
+    if view.state.store.kind(inode) != KindTag::Directory {
         return Ok(None);
+    }
+    if resolved.is_past() {
+        return Ok(past_quota(view, inode, resolved.snapshot()));
     }
     let record = view.state.tree.quota(&view.state.store, inode).filter(|q| q.limits != Quota::default());
     Ok(record.map(|q| QuotaUsage { usage: q.usage, quota: q.limits }))

@@ -3,10 +3,14 @@
 //! the digest law are checked along the way.
 
 use super::*;
+use crate::read::file_info::get_file_info;
 use crate::read::listing::get_listing;
+use crate::read::summary::get_quota_usage;
 use crate::write::append::Append;
 use crate::write::attributes::{SetPermission, SetReplication};
 use crate::write::snapshots::{AllowSnapshot, CreateSnapshot, DeleteSnapshot, DisallowSnapshot, RenameSnapshot};
+use crate::write::quota::UNCHANGED;
+use crate::write::storage_policy::{SetStoragePolicy, get_storage_policy};
 use crate::write::truncate::Truncate;
 use record::KindTag;
 use std::collections::BTreeMap;
@@ -239,6 +243,49 @@ fn a_file_renamed_out_of_a_snapshot_and_truncated_keeps_its_past() {
     let mut seen = Dump::new();
     w.view(&who, |v| dump(v, "/s/.snapshot/one", "", &mut seen));
     assert_eq!((seen["/f"].length, seen["/f"].blocks.len()), (30, 2));
+}
+
+/// A world with `/s` that holds a file and has one snapshot.
+fn one_snapshot() -> World {
+    let mut w = World::with_datanodes(1);
+    w.write_file("/s/f", &[10]);
+    w.write(&superuser(), &AllowSnapshot { path: "/s".into() }).unwrap();
+    w.quota(&superuser(), "/s", 100, UNCHANGED).unwrap();
+    w.write(&superuser(), &CreateSnapshot { path: "/s".into(), name: "one".into() }).unwrap();
+    w
+}
+
+#[test]
+fn snapshots_in_a_listing_count_the_children_of_now() {
+    let mut w = one_snapshot();
+    w.write_file("/s/g", &[10]);
+    let who = superuser();
+    w.view(&who, |v| {
+        let mut entries = Vec::new();
+        get_listing(v, b"/s/.snapshot", b"", false, &mut entries).unwrap();
+        assert_eq!((entries.len(), entries[0].0.children), (1, 2));
+        let own = get_file_info(v, b"/s/.snapshot/one").unwrap().unwrap();
+        assert_eq!(own.children, 1);
+    });
+}
+
+#[test]
+fn in_a_snapshot_the_storage_policy_is_that_of_now() {
+    let mut w = one_snapshot();
+    let who = superuser();
+    w.write(&who, &SetStoragePolicy { path: "/s/f".into(), policy: Some("COLD".into()) }).unwrap();
+    let policy = |w: &World, path: &[u8]| w.view(&who, |v| get_storage_policy(v, path).unwrap().name);
+    assert_eq!((policy(&w, b"/s/.snapshot/one/f"), policy(&w, b"/s/.snapshot/one")), ("COLD", "HOT"));
+}
+
+#[test]
+fn a_quota_in_a_snapshot_has_no_use() {
+    let w = one_snapshot();
+    let who = superuser();
+    let usage = |path: &[u8]| w.view(&who, |v| get_quota_usage(v, path).unwrap());
+    assert_eq!(usage(b"/s").usage.namespace, 2);
+    let then = usage(b"/s/.snapshot/one");
+    assert_eq!((then.usage.namespace, then.usage.space, then.quota.namespace), (1, 0, Some(100)));
 }
 
 /// A snapshot is found by its path and by nothing else, and is read only.

@@ -70,6 +70,15 @@ fn scenarios_of_supported_features_come_back_whole() {
     }
 }
 
+#[test]
+fn a_deleted_inode_that_the_image_lacks_is_forgotten() {
+    // the image lists a deleted symlink that its INODE section does not have
+    let (_, bytes, digest) = images("symlinks-snapshot").pop().expect("newest image");
+    let loaded = load(&bytes, digest, empty()).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(loaded.state.tree.check(&loaded.state.store), Vec::<String>::new());
+    assert!(loaded.state.tree.snapshots.count() > 0);
+}
+
 #[track_caller]
 fn refused(scenario: &str, feature: &str) {
     let (name, bytes, digest) = images(scenario).pop().expect("newest image");

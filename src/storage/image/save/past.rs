@@ -64,7 +64,11 @@ impl Saver<'_> {
     pub(super) fn diffs(&mut self) -> Outcome {
         let (store, past) = (&self.state.store, &self.state.tree.snapshots);
         let mut inodes: Vec<InodeHandle> = past.with_diffs().collect();
+        // Hadoop has an entry for every directory that allows snapshots, and the root always counts as one
+        inodes.push(self.state.tree.root());
+        inodes.extend(past.roots().map(|(_, root)| root.directory));
         inodes.sort_unstable_by_key(|inode| store.inode_id(*inode));
+        inodes.dedup();
         for inode in inodes {
             let (directory, file) = (past.directory_diffs(inode), past.file_diffs(inode));
             let mut entry = Vec::new();
