@@ -101,7 +101,7 @@ impl Blocks {
     /// Looks whether a client may commit an open block with this length and stamp. `Ok(false)`: it is committed or complete already.
     ///
     /// # Errors
-    /// A block in recovery, a shorter length, another stamp.
+    /// A block in recovery, another stamp. Quirk: a_commit_may_be_shorter_than_what_was_synced: the length is the client's word.
     pub fn check_commit(&self, store: &Store, b: BlockHandle, commit: &Block) -> Result<bool, Refusal> {
         let info = store.block(b);
         match info.state {
@@ -109,10 +109,6 @@ impl Blocks {
             BlockState::UnderRecovery => Err(Refusal::io(format!(
                 "Commit or complete block {}, whereas it is under recovery.",
                 block_text(commit)
-            ))),
-            BlockState::UnderConstruction if commit.length < info.block.length => Err(Refusal::io(format!(
-                "commitBlock length is less than the stored one {} vs. {}",
-                commit.length, info.block.length
             ))),
             BlockState::UnderConstruction if commit.stamp != info.block.stamp => Err(Refusal::io(format!(
                 "Commit block with mismatching GS. NN has {}, client submits {}",

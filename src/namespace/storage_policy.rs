@@ -1,8 +1,12 @@
 //! Storage policies along the tree: a file or directory without one of its own has that of the nearest directory above.
 
 use crate::Tree;
-use record::{InodeHandle, InodeKind, Store};
-use vocab::storage_policy::UNSPECIFIED;
+use record::{InodeHandle, InodeKind, KindTag, Store};
+use vocab::erasure_coding::REPLICATION;
+use vocab::storage_policy::{HOT, UNSPECIFIED};
+
+/// Policies that a striped file may have: HOT, COLD, ALL_SSD (Hadoop's `checkStoragePolicySuitableForECStripedMode`).
+const SUIT_STRIPES: [u8; 3] = [HOT, 2, 12];
 
 impl Tree {
     /// The policy number set on the inode itself, 0 for none.
@@ -10,8 +14,17 @@ impl Tree {
         store.own_storage_policy(inode)
     }
 
-    /// The policy number in effect, 0 if nothing is set up to the root. Symlinks have none.
+    /// The policy number in effect, 0 if nothing is set up to the root. Symlinks have none, striped files only what suits stripes.
     pub fn storage_policy(&self, store: &Store, inode: InodeHandle) -> u8 {
+        let policy = self.nearest_storage_policy(store, inode);
+        if policy == UNSPECIFIED || SUIT_STRIPES.contains(&policy) {
+            return policy;
+        }
+        let striped = store.kind(inode) == KindTag::File && store.own_erasure_coding_policy(inode) != REPLICATION;
+        if striped { UNSPECIFIED } else { policy }
+    }
+
+    fn nearest_storage_policy(&self, store: &Store, inode: InodeHandle) -> u8 {
         if !store.may_have_directory_policies() {
             return self.own_storage_policy(store, inode);
         }

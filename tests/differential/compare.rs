@@ -34,6 +34,13 @@ impl Windows {
         self.0.push((began, ended));
     }
 
+    /// The last call was made again.
+    pub fn extend(&mut self, ended: u64) {
+        if let Some(last) = self.0.last_mut() {
+            last.1 = ended;
+        }
+    }
+
     /// The calls in or between which a time can be.
     fn calls(&self, time: u64) -> (usize, usize) {
         // the two clocks are one clock, read with a millisecond's rest

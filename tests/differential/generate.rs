@@ -364,9 +364,9 @@ impl Generator {
         let get = |name: &str| number(answer, &["block", "b", name]);
         let (Some(id), Some(stamp)) = (get("blockId"), get("generationStamp")) else { return };
         let length = if self.one_in(3) { BLOCK_BYTES } else { 1 + self.dice.below(BLOCK_BYTES as usize - 1) as u64 };
-        // striped groups have negative ids; their internal blocks are not written here
-        if (id as i64) > 0 && !self.one_in(10) {
-            pair.receive(id, stamp, length);
+        if !self.one_in(10) {
+            // striped groups have negative ids
+            if (id as i64) > 0 { pair.receive(id, stamp, length) } else { pair.receive_group(length) }
         }
         let block = Block { id, stamp, length };
         self.change(path, |entry| match entry.blocks.last() {

@@ -9,7 +9,7 @@ use crate::trials::datanode::DataNode;
 use crate::trials::fixture::Fixture;
 use hadoop_proto::datanode::{DatanodeCommandProto, block_command_proto, datanode_command_proto};
 use hadoop_proto::datanode::received_deleted_block_info_proto::BlockStatus;
-use hadoop_proto::hdfs::ExtendedBlockProto;
+use hadoop_proto::hdfs::{AddBlockResponseProto, ExtendedBlockProto};
 use prost_reflect::DynamicMessage;
 use rpc::client::{CallOptions, ClientSettings};
 use std::collections::{BTreeMap, HashMap};
@@ -132,6 +132,24 @@ impl Side {
         self.nodes[at].receive(&new, length);
     }
 
+    /// Internal blocks of a striped group go to the places of the answer: cell 0 has all the bytes, parity cells as many.
+    fn receive_group(&mut self, answer: &DynamicMessage, length: u64) {
+        let bytes = prost::Message::encode_to_vec(answer);
+        let answer: AddBlockResponseProto = prost::Message::decode(bytes.as_slice()).expect("the same bytes");
+        let block = answer.block;
+        let indices = block.block_indices().to_vec();
+        for (location, index) in block.locs.iter().zip(indices) {
+            // 2 and 3 data units are the smallest here: what is beyond is parity or empty
+            if index != 0 && index < 3 {
+                continue;
+            }
+            let internal = ExtendedBlockProto { block_id: block.b.block_id + u64::from(index), ..block.b.clone() };
+            if let Some(node) = self.nodes.iter_mut().find(|node| node.id() == location.id.datanode_uuid) {
+                node.receive(&internal, length);
+            }
+        }
+    }
+
     fn join_again(&mut self) {
         self.clients.clear();
         let port = self.fixture.port();
@@ -161,6 +179,10 @@ pub struct Pair {
     counts: BTreeMap<String, (u64, u64, u64)>,
     differences: Vec<String>,
     restarts: u32,
+    /// What both said of the block that was last added.
+    placed: Option<(DynamicMessage, DynamicMessage)>,
+    /// Every call, where `IRONROOT_DIFFERENCES` names a folder.
+    trace: Option<std::fs::File>,
 }
 
 impl Pair {
@@ -173,7 +195,10 @@ impl Pair {
         pairs.texts.push(text(&java.nodes[0].pool, &ours.nodes[0].pool, "POOL"));
         let port = |side: &Side| format!(":{}", side.fixture.port());
         pairs.texts.push((port(&java), port(&ours), ":PORT"));
-        Some(Pair { java, ours, pairs, counts: BTreeMap::new(), differences: Vec::new(), restarts: 0 })
+        let folder = std::env::var("IRONROOT_DIFFERENCES").ok();
+        let create = |folder| std::fs::File::create(std::path::Path::new(&folder).join("calls.txt")).expect("a folder");
+        let trace = folder.map(create);
+        Some(Pair { java, ours, pairs, counts: BTreeMap::new(), differences: Vec::new(), restarts: 0, placed: None, trace })
     }
 
     /// A request for one of the two: `§F16390§` is Java's file, `§P§` the pool.
@@ -202,22 +227,31 @@ impl Pair {
     pub fn ask(&mut self, user: &str, name: &str, request: &str) -> Answer {
         let body = |request: &str| encode(name, request, Some(&RAW)).1;
         let (for_java, for_ours) = (body(&self.render(request, false)), body(&self.render(request, true)));
-        let mut java = self.timed(user, name, &for_java, false);
-        let mut ours = self.timed(user, name, &for_ours, true);
+        let mut java = self.timed(user, name, &for_java, (false, false));
+        let mut ours = self.timed(user, name, &for_ours, (true, false));
         for _ in 0..PATIENCE {
             match self.lag(name, &java, &ours) {
                 None => break,
                 Some(ours_lags) => {
                     std::thread::sleep(Duration::from_millis(25));
                     if ours_lags {
-                        ours = self.timed(user, name, &for_ours, true);
+                        ours = self.timed(user, name, &for_ours, (true, true));
                     } else {
-                        java = self.timed(user, name, &for_java, false);
+                        java = self.timed(user, name, &for_java, (false, true));
                     }
                 }
             }
         }
         let differs = self.compare(name, &java, &ours);
+        if name == "addBlock" {
+            self.placed = java.as_ref().ok().cloned().zip(ours.as_ref().ok().cloned());
+        }
+        if let Some(trace) = &mut self.trace {
+            let told = |answer: &Answer| answer.as_ref().map_or_else(|e| cut(&format!("! {}: {}", e.class, e.message)), |m| cut(&m.to_string()));
+            let mark = if differs.is_ok() { ' ' } else { '#' };
+            let line = format!("{mark} {user} {name} {}\n  - {}\n  + {}\n", cut(request), told(&java), told(&ours));
+            std::io::Write::write_all(trace, line.as_bytes()).expect("a folder");
+        }
         let count = self.counts.entry(name.to_owned()).or_default();
         count.0 += 1;
         count.1 += u64::from(java.is_ok());
@@ -251,12 +285,12 @@ impl Pair {
         self.differences.push(text);
     }
 
-    fn timed(&mut self, user: &str, name: &str, body: &[u8], ours: bool) -> Answer {
+    fn timed(&mut self, user: &str, name: &str, body: &[u8], (ours, again): (bool, bool)) -> Answer {
         let began = now_ms();
         let side = if ours { &mut self.ours } else { &mut self.java };
         let answer = side.call(user, name, body);
         let windows = if ours { &mut self.pairs.ours } else { &mut self.pairs.java };
-        windows.push(began, now_ms());
+        if again { windows.extend(now_ms()) } else { windows.push(began, now_ms()) }
         answer
     }
 
@@ -274,7 +308,9 @@ impl Pair {
     }
 
     fn compare(&mut self, name: &str, java: &Answer, ours: &Answer) -> Result<(), String> {
-        if known::METHODS.iter().any(|(known, _)| *known == name) {
+        if let Err(java) = java
+            && known::refusal(name, java)
+        {
             return Ok(());
         }
         match (java, ours) {
@@ -302,6 +338,13 @@ impl Pair {
         let ours = block(&self.ours, ours.0, ours.1);
         self.java.nodes.iter_mut().for_each(|node| node.receive(&java, length));
         self.ours.nodes.iter_mut().for_each(|node| node.receive(&ours, length));
+    }
+
+    /// The writer has written the group that was just given: its first cell, and what protects that.
+    pub fn receive_group(&mut self, length: u64) {
+        let Some((java, ours)) = self.placed.take() else { return };
+        self.java.receive_group(&java, length);
+        self.ours.receive_group(&ours, length);
     }
 
     /// What goes on in the background of both comes to its end.

@@ -65,8 +65,10 @@ pub fn get_located_file_info<'a>(
         return Ok(snapshots_status(view, directory).map(|status| (status, None)));
     }
     let file = found.last().filter(|inode| view.state.store.kind(*inode) == KindTag::File);
-    let located = file.map(|file| view.past_blocks(file, found.snapshot(), 0, u64::MAX, &view.reader()));
-    Ok(view.status_of_path(&found).map(|status| (status, located)))
+    let Some(status) = view.status_of_path(&found) else { return Ok(None) };
+    // an empty last block lies beyond the length
+    let located = file.map(|file| view.past_blocks(file, found.snapshot(), 0, status.length, &view.reader()));
+    Ok(Some((status, located)))
 }
 
 /// isFileClosed.
