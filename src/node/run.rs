@@ -109,6 +109,7 @@ struct Running {
     engine: Arc<Engine>,
     servers: Servers,
     ticks: ticks::Ticks,
+    shared: Arc<Shared>,
     /// Held to the end: their locks keep other processes out.
     directories: Directories,
 }
@@ -166,7 +167,7 @@ impl Running {
             }
         }
         let ticks = ticks::Ticks::start(&engine, &settings, &os, &progress, &directories, &shared);
-        Ok(Running { engine, servers, ticks, directories })
+        Ok(Running { engine, servers, ticks, shared, directories })
     }
 
     /// Closes the ports, ends the open segment in order, and gives up the locks.
@@ -177,6 +178,8 @@ impl Running {
         self.engine.end_checkpoints().await;
         self.ticks.stop().await;
         close(&self.engine).await;
+        // what calls left for the audit log is written before the process ends
+        self.shared.audit.flush();
         drop(self.directories);
     }
 }

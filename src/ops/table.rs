@@ -148,7 +148,7 @@ operations! {
     Fsync "fsync" Write Idempotent Refused Never "" true;
     SetTimes "setTimes" Write Idempotent Refused Never "setTimes" true;
     CreateSymlink "createSymlink" Write AtMostOnce Refused Never "createSymlink" true;
-    GetLinkTarget "getLinkTarget" Read Idempotent Served Coordinated "" true;
+    GetLinkTarget "getLinkTarget" Read Idempotent Served Coordinated "getfileinfo" true;
     UpdateBlockForPipeline "updateBlockForPipeline" Write Idempotent Refused Never "" true;
     UpdatePipeline "updatePipeline" Write AtMostOnce Refused Never "" true;
     GetDelegationToken "getDelegationToken" Write Idempotent Refused Never "getDelegationToken" true;

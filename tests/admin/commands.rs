@@ -70,6 +70,8 @@ fn show(output: &Output, work: &str, cluster: &Cluster) -> String {
             text += &format!("{mark}{}\n", tidy(line, work, cluster));
         }
     }
+    // a message that ends in a trace ends in a line end too
+    text = text.replace("\n! .\n", ".\n");
     if output.exit != 0 {
         text += &format!("= {}\n", output.exit);
     }
@@ -92,6 +94,7 @@ fn tidy(line: &str, work: &str, cluster: &Cluster) -> String {
             (r"with txid \d+", "with txid N"),
             (r"New segment starts at txid \d+", "New segment starts at txid N"),
             (r"\d{4}-\d\d-\d\d \d\d:\d\d", "@TIME@"),
+            (r"ipc\.\d+\.backoff", "ipc.PORT.backoff"),
             (r"DFSClient_NONMAPREDUCE_-?\d+_\d+", "@CLIENT@"),
         ]
         .map(|(pattern, name)| (Regex::new(pattern).expect("a pattern"), name))

@@ -153,6 +153,8 @@ fn converse(fixture: &mut Fixture, steps: &str) -> String {
                     "-".to_owned()
                 }
                 ("namenode", "crash") => {
+                    // audit lines are written a moment after the answer
+                    std::thread::sleep(Duration::from_millis(50));
                     fixture.crash();
                     conversation.restarted();
                     "-".to_owned()

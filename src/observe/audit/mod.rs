@@ -23,8 +23,10 @@ use std::time::Duration;
 
 /// Most bytes that wait for the thread; who has more waits too.
 const QUEUE_BYTES_MAX: usize = 8 << 20;
-/// How long lines gather before the thread looks again: it is woken once per batch and not once per line.
-const GATHER: Duration = Duration::from_millis(10);
+/// How long lines gather under load before the thread looks again: it writes once per batch then and not once per line.
+const GATHER: Duration = Duration::from_millis(2);
+/// Lines in a batch from which on there is load.
+const BUSY: usize = 16;
 
 /// Level of a line, as far as audit lines have one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -74,6 +76,8 @@ struct Queue {
     text: Vec<u8>,
     /// Of each: when it happened (milliseconds since 1970), level, where it ends in `text`.
     ends: Vec<(i64, Level, usize)>,
+    /// Lines that were ever put in.
+    handed: u64,
     closed: bool,
 }
 
@@ -109,7 +113,12 @@ impl AuditLog {
         let mut appenders = targets.into_iter().map(Appender::open).collect::<io::Result<Vec<_>>>()?;
         let shared = Arc::new(Shared::default());
         let of_thread = shared.clone();
-        let write = move || while of_thread.write_batch(&mut appenders) {};
+        let write = move || {
+            let mut busy = false;
+            while let Some(lines) = of_thread.write_batch(&mut appenders, busy) {
+                busy = lines >= BUSY;
+            }
+        };
         let thread = std::thread::Builder::new().name("audit".to_owned()).spawn(write)?;
         Ok(AuditLog { options, shared, thread: Some(thread) })
     }
@@ -132,6 +141,14 @@ impl AuditLog {
         self.shared.written.load(Ordering::Relaxed)
     }
 
+    /// Returns when all that was handed over is written.
+    pub fn flush(&self) {
+        let mut queue = self.shared.queue.lock();
+        while self.is_on() && self.written() < queue.handed && !queue.closed {
+            self.shared.emptied.wait(&mut queue);
+        }
+    }
+
     /// Hands over the line of an event that happened at `now_ms` (milliseconds since 1970). Waits while the queue is full.
     pub fn log(&self, now_ms: i64, event: &Event<'_>) {
         if !self.is_on() {
@@ -149,6 +166,7 @@ impl AuditLog {
         line::write(&mut queue.text, event, &self.options);
         let end = queue.text.len();
         queue.ends.push((now_ms, level, end));
+        queue.handed += 1;
         if queue.ends.len() == 1 {
             self.shared.filled.notify_one();
         }
@@ -156,20 +174,19 @@ impl AuditLog {
 }
 
 impl Shared {
-    /// Waits for lines and writes them; false when the log is closed and nothing is left.
-    fn write_batch(&self, appenders: &mut [Appender]) -> bool {
+    /// Waits for lines and writes them; how many. `None` when the log is closed and nothing is left.
+    fn write_batch(&self, appenders: &mut [Appender], busy: bool) -> Option<usize> {
         let mut queue = self.queue.lock();
         while queue.ends.is_empty() && !queue.closed {
             self.filled.wait(&mut queue);
         }
-        if !queue.closed && queue.text.len() < QUEUE_BYTES_MAX / 2 {
+        if busy && !queue.closed && queue.text.len() < QUEUE_BYTES_MAX / 2 {
             drop(queue);
             std::thread::sleep(GATHER);
             queue = self.queue.lock();
         }
         let (text, ends, closed) = (mem::take(&mut queue.text), mem::take(&mut queue.ends), queue.closed);
         drop(queue);
-        self.emptied.notify_all();
         let mut from = 0;
         for (time, level, end) in &ends {
             let message = &text[from..*end];
@@ -178,7 +195,11 @@ impl Shared {
         }
         appenders.iter_mut().for_each(Appender::flush);
         self.written.fetch_add(ends.len() as u64, Ordering::Relaxed);
-        !closed || !ends.is_empty()
+        // under the lock, so that nobody begins to wait just now
+        let queue = self.queue.lock();
+        self.emptied.notify_all();
+        drop(queue);
+        (!closed || !ends.is_empty()).then_some(ends.len())
     }
 }
 

@@ -62,8 +62,21 @@ pub(super) fn path_of(view: &View<'_>, block: BlockId) -> Option<Vec<u8>> {
     tree.find(store, store.inode_id(file)).map(|file| tree.path_of(store, file))
 }
 
-/// Whether a path is another or below it, by its text.
-fn is_below(path: &[u8], other: &[u8]) -> bool {
+/// Whether a path is another or below it, by its text (`DFSUtil.isParentEntry`).
+///
+/// Quirk: nothing_lies_below_a_path_with_a_slash_at_its_end: but for the root
+pub(super) fn is_below(path: &[u8], other: &[u8]) -> bool {
     let rest = path.strip_prefix(other);
-    rest.is_some_and(|rest| rest.is_empty() || rest[0] == b'/' || other.ends_with(b"/"))
+    rest.is_some_and(|rest| rest.is_empty() || rest[0] == b'/' || other == b"/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_below;
+
+    #[test]
+    fn nothing_lies_below_a_path_with_a_slash_at_its_end() {
+        assert!(is_below(b"/d/f", b"/d") && is_below(b"/d", b"/d") && is_below(b"/d", b"/"));
+        assert!(!is_below(b"/d/f", b"/d/") && !is_below(b"/df", b"/d"));
+    }
 }

@@ -1,7 +1,7 @@
 //! What a check of the file system asks: pages of directories by the caller's rights, and the blocks of files with all that is known of their
 //! replicas (Hadoop's `NamenodeFsck`).
 
-use super::corrupt_files::path_of;
+use super::corrupt_files::{is_below, path_of};
 use crate::View;
 use blocks::redundancy::CorruptReason;
 use blocks::{AdminState, Count, RackSpread};
@@ -137,7 +137,18 @@ pub fn check_block_of_id(view: &View<'_>, id: BlockId) -> Option<(BlockCheck, Ve
     Some((check_block(view, view.state.store.find_block(id)?, None, true), path))
 }
 
-/// Blocks without a good replica below a path, with the paths of their files: up to `limit` of them after the first `skip` missing blocks,
+/// A block without a good replica.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CorruptBlock {
+    /// Its id.
+    pub id: BlockId,
+    /// Replication of its file, or what it is coded with.
+    pub redundancy: String,
+    /// Path of its file.
+    pub path: Vec<u8>,
+}
+
+/// Blocks without a good replica below a path: up to `limit` of them after the first `skip` missing blocks,
 /// and how many missing blocks were looked at in all. `None` if no block is missing.
 ///
 /// # Errors
@@ -147,7 +158,7 @@ pub fn corrupt_blocks(
     below: &[u8],
     skip: u64,
     limit: usize,
-) -> Result<(Vec<(BlockId, Vec<u8>)>, u64), Refusal> {
+) -> Result<(Vec<CorruptBlock>, u64), Refusal> {
     if !view.state.blocks.populating_queues() {
         let text = "Cannot run listCorruptFileBlocks because replication queues have not been initialized.";
         return Err(Refusal::io(text));
@@ -158,11 +169,22 @@ pub fn corrupt_blocks(
         if seen <= skip {
             continue;
         }
-        let path = path_of(view, block).filter(|path| path.starts_with(below));
-        found.extend(path.map(|path| (block, path)));
+        let path = path_of(view, block).filter(|path| is_below(path, below));
+        found.extend(path.and_then(|path| corrupt_block(view, block, path)));
         if found.len() >= limit {
             break;
         }
     }
     Ok((found, seen))
+}
+
+fn corrupt_block(view: &View<'_>, id: BlockId, path: Vec<u8>) -> Option<CorruptBlock> {
+    let store = &view.state.store;
+    let file = store.block_file(store.find_block(id)?)?;
+    let status = view.own_status(file);
+    let redundancy = match &status.erasure_coding {
+        Some(policy) => policy.name.to_string(),
+        None => status.replication.to_string(),
+    };
+    Some(CorruptBlock { id, redundancy, path })
 }

@@ -37,22 +37,23 @@ pub struct Transfers {
     pub transactions: u64,
 }
 
-/// What is asked for, by Hadoop's rules: one of an image, a segment or an upload.
+/// What is asked for.
 enum Asked {
     Image(Option<Txid>),
     Segment(Txid, Txid),
-    Upload(Txid, u64),
+}
+
+fn number(parameters: &Parameters, name: &str) -> Option<u64> {
+    parameters.get(name)?.parse::<i64>().ok().map(|n| n as u64)
 }
 
 fn asked(parameters: &Parameters) -> Option<Asked> {
-    let number = |name: &str| parameters.get(name).and_then(|text| text.parse::<i64>().ok()).map(|n| n as u64);
-    let txid = |name: &str| number(name).map(Txid);
+    let txid = |name: &str| number(parameters, name).map(Txid);
     let is = |name: &str| parameters.contains_key(name);
-    match (is("getimage"), is("getedit"), is("putimage")) {
-        (true, false, false) if parameters.get("txid").is_some_and(|txid| txid == "latest") => Some(Asked::Image(None)),
-        (true, false, false) => Some(Asked::Image(Some(txid("txid")?))),
-        (false, true, false) => Some(Asked::Segment(txid("startTxId")?, txid("endTxId")?)),
-        (false, false, true) => Some(Asked::Upload(txid("txid")?, number("File-Length").unwrap_or(0))),
+    match (is("getimage"), is("getedit")) {
+        (true, false) if parameters.get("txid").is_some_and(|txid| txid == "latest") => Some(Asked::Image(None)),
+        (true, false) => Some(Asked::Image(Some(txid("txid")?))),
+        (false, true) => Some(Asked::Segment(txid("startTxId")?, txid("endTxId")?)),
         _ => None,
     }
 }
@@ -82,10 +83,7 @@ fn get_failed(what: &str) -> Response {
 /// A file with its digest in the headers.
 pub(super) async fn get(State(web): State<Arc<Web>>, Query(parameters): Query<Parameters>) -> Response {
     let Some(shared) = web.node.get().and_then(|node| node.shared()) else { return loading() };
-    let wanted = match asked(&parameters) {
-        Some(wanted @ (Asked::Image(_) | Asked::Segment(..))) => wanted,
-        _ => return get_failed("Illegal parameters to TransferFsImage"),
-    };
+    let Some(wanted) = asked(&parameters) else { return get_failed("Illegal parameters to TransferFsImage") };
     if let Some(refused) = other_storage(&shared, &parameters) {
         return refused;
     }
@@ -102,7 +100,7 @@ fn missing(wanted: &Asked) -> String {
     match wanted {
         Asked::Image(Some(txid)) => format!("Could not find image with txid {}", txid.0),
         Asked::Segment(first, last) => format!("No edits file for range {}-{}", first.0, last.0),
-        _ => "Could not find image".to_owned(),
+        Asked::Image(None) => "Could not find image".to_owned(),
     }
 }
 
@@ -112,7 +110,6 @@ fn find(shared: &Shared, wanted: &Asked) -> Result<Option<Served>, storage::Stor
     match wanted {
         Asked::Image(txid) => transfer::image(disk, &checkpoints.image_folders.lock().clone(), *txid),
         Asked::Segment(first, last) => transfer::segment(disk, &checkpoints.edits_folders, *first, *last),
-        Asked::Upload(..) => Ok(None),
     }
 }
 
@@ -180,9 +177,10 @@ pub(super) async fn put(
 ) -> Response {
     let Some(shared) = web.node.get().and_then(|node| node.shared()) else { return loading() };
     let failed = |what: &str| refuse(StatusCode::GONE, &format!("PutImage failed. java.io.IOException: {what}"));
-    let Some(Asked::Upload(txid, length)) = asked(&parameters) else {
+    let (Some(txid), Some(length)) = (number(&parameters, "txid"), number(&parameters, "File-Length")) else {
         return failed("Illegal parameters to TransferFsImage");
     };
+    let txid = Txid(txid);
     if let Some(refused) = other_storage(&shared, &parameters) {
         return refused;
     }

@@ -4,8 +4,8 @@ use super::table::{Handler, Namenode, Reconfiguration, Refresh};
 use super::{Answer, Shared};
 use engine::Witness;
 use hadoop_proto::hdfs::{
-    ConcatRequestProto, CreateSnapshotResponseProto, GetBatchedListingRequestProto, ReencryptActionProto,
-    RollingUpgradeActionProto, SafeModeActionProto,
+    BatchedDirectoryListingProto, ConcatRequestProto, CreateSnapshotResponseProto, GetBatchedListingRequestProto,
+    GetBatchedListingResponseProto, ReencryptActionProto, RollingUpgradeActionProto, SafeModeActionProto,
 };
 use hadoop_proto::wire::{Cursor, Value};
 use hadoop_proto::{Message, hdfs::AddErasureCodingPoliciesRequestProto};
@@ -80,6 +80,8 @@ fn command(operation: Operation, body: &[u8]) -> Cow<'static, str> {
             }
             format!("rename (options=[{}])", set.join(", ")).into()
         }
+        // with tokens to read the blocks with it is as good as opened
+        Operation::GetLocatedFileInfo if number(body, 2) != 0 => "open".into(),
         Operation::RestoreFailedStorage => match text(body, 1).as_deref() {
             Some("check") => "checkRestoreFailedStorage".into(),
             Some("true") => "enableRestoreFailedStorage".into(),
@@ -276,6 +278,7 @@ fn verdict(operation: Operation, answer: &Answer) -> Option<bool> {
             Operation::Delete => Some(!is_false(answer)),
             Operation::Rename
             | Operation::SetReplication
+            | Operation::IsFileClosed
             | Operation::EnableErasureCodingPolicy
             | Operation::DisableErasureCodingPolicy => (!is_false(answer)).then_some(true),
             _ => Some(true),
@@ -290,6 +293,8 @@ fn verdict(operation: Operation, answer: &Answer) -> Option<bool> {
             | Operation::GetErasureCodingPolicies
             | Operation::GetErasureCodingCodecs => (exception.class != class::STANDBY).then_some(false),
             Operation::UnsetErasureCodingPolicy => None,
+            // the status is told before it turns out to be that of no link
+            Operation::GetLinkTarget => (exception.class != class::STANDBY).then_some(!denied(exception)),
             // otherwise silent: what only superusers may is told to have been tried
             Operation::ListCorruptFileBlocks | Operation::GetCurrentEditLogTxid | Operation::GetEditsFromTxid => {
                 denied(exception).then_some(false)
@@ -297,6 +302,17 @@ fn verdict(operation: Operation, answer: &Answer) -> Option<bool> {
             _ => (!silent && denied(exception)).then_some(false),
         },
     }
+}
+
+/// Which of several listings the caller may not see: they have a line of their own before those of all.
+fn refused_listings(answer: &Answer) -> Vec<usize> {
+    let listings = answer.as_ref().ok().and_then(|body| GetBatchedListingResponseProto::decode(&**body).ok());
+    let refused = |listing: &BatchedDirectoryListingProto| {
+        let exception = listing.exception.as_ref();
+        exception.is_some_and(|exception| exception.class_name.ends_with("AccessControlException"))
+    };
+    let listings = listings.map(|found| found.listings).unwrap_or_default();
+    listings.iter().filter(|listing| refused(listing)).map(|listing| listing.parent_idx as usize).collect()
 }
 
 /// Hands over the line of a call of the client protocol, if it has one.
@@ -324,6 +340,9 @@ pub(super) fn client(
     let command = command(operation, body);
     if operation == Operation::GetBatchedListing {
         let asked = GetBatchedListingRequestProto::decode(body).unwrap_or_default();
+        for at in refused_listings(answer) {
+            log(shared, caller, false, &command, asked.paths.get(at).map(String::as_str), RPC);
+        }
         asked.paths.iter().for_each(|path| log(shared, caller, allowed, &command, Some(path), RPC));
         return;
     }

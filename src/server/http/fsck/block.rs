@@ -10,7 +10,8 @@ impl Check {
     pub(super) fn blocks_by_id(&mut self, names: &str) {
         let begin = format!("{} at {}", self.started(), self.date());
         self.out.line(&begin);
-        for name in names.split(' ') {
+        // as Java splits: what is empty at the end is no word
+        for name in names.trim_end_matches(' ').split(' ') {
             if !name.contains("blk_") {
                 self.out.line(&format!("Incorrect blockId format: {name}"));
                 continue;
@@ -63,6 +64,7 @@ impl Check {
             (None, AdminState::EnteringMaintenance) if self.asked.maintenance => "is ENTERING MAINTENANCE".to_owned(),
             (None, AdminState::InMaintenance) if self.asked.maintenance => "is IN MAINTENANCE".to_owned(),
             _ if replica.stale_node => "is STALE".to_owned(),
+            _ if replica.excess => "is EXCESS".to_owned(),
             _ => "is HEALTHY".to_owned(),
         };
         format!("Block replica on datanode/rack: {}{} {standing}", replica.host, replica.rack)

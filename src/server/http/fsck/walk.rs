@@ -186,8 +186,9 @@ impl Check {
             n => n.to_string(),
         };
         self.out.line(&format!("Cookie:\t{cookie}"));
-        for (block, path) in blocks {
-            self.out.line(&format!("blk_{}\t{}", block.0, String::from_utf8_lossy(&path)));
+        for block in blocks {
+            let path = String::from_utf8_lossy(&block.path);
+            self.out.line(&format!("blk_{}\t{}\t{path}", block.id.0, block.redundancy));
         }
         self.out.line(&format!("\n\nThe filesystem under path '{path}' has {count} CORRUPT files"));
         self.out.line("");

@@ -1,5 +1,6 @@
 //! What administrators ask: log and images, safe mode, DataNodes.
 
+use super::super::audit;
 use super::super::convert::datanode::{put_info, put_storage_report};
 use super::super::convert::nested;
 use super::super::{Answer, EMPTY, Shared, Writing, decode, message, superuser, unsupported};
@@ -38,6 +39,7 @@ pub(super) async fn save_namespace(request: &Request<'_>) -> Answer {
     let saved = message(&SaveNamespaceResponseProto { saved: Some(true) });
     let ids = request.caller.rpc_ids;
     if engine.view(name, request.caller, |v| ids.is_some_and(|ids| v.state.retry.get(&ids).is_some())) {
+        *request.seen.lock() = audit::Seen::Repeated;
         return saved;
     }
     superuser(request.shared, request.caller, "saveNamespace")?;

@@ -99,6 +99,7 @@ fn engine() -> (Arc<Engine>, SimClock) {
         layout: LayoutVersion::CURRENT,
         expanded_string_tables: false,
         newest: (Txid(0), None).into(),
+        image_options: Default::default(),
         running: tokio::sync::Mutex::new(()),
     };
     let now = vocab::time::Now {
