@@ -187,6 +187,20 @@ impl Build {
         self.tree.derive_leases(store);
         Ok(self.tree)
     }
+    /// The same for a tree without a past, its inodes counted as `share` shares them out.
+    pub(crate) fn finish_shared(
+        mut self,
+        store: &mut Store,
+        parents: &[InodeHandle],
+        share: crate::bulk::Share<'_>,
+    ) -> Result<Tree, BuildError> {
+        self.complete_root(store)?;
+        if !self.tree.count_shared(store, parents, share) {
+            return self.finish(store);
+        }
+        self.tree.derive_leases(store);
+        Ok(self.tree)
+    }
     /// The root is there and has a quota.
     fn complete_root(&mut self, store: &mut Store) -> Result<(), BuildError> {
         if !self.has_root {

@@ -1,6 +1,8 @@
 //! Bulk loading: side tables filled by hand of one thread while others encode records, and a count of everything that needs no walk where nothing
 //! in the tree asks for one.
 
+pub use crate::bulk_count::Share;
+
 use crate::build::{Build, BuildError};
 use crate::codec::{encode_acl, encode_xattrs};
 use crate::erasure_coding::{Policies, is_policy};
@@ -138,16 +140,25 @@ impl Build {
     }
 
     /// As [`Build::finish`], with sums that were made beside loading. They are the answer where no directory but the root counts and every inode
-    /// is below it; else the tree is walked. `parents` are all directories with children.
+    /// is below it; else all inodes are looked at once more, as `share` shares them out. `parents` are all directories with children.
     ///
     /// # Errors
     /// [`BuildError::NoRoot`].
-    pub fn finish_bulk(self, store: &mut Store, totals: &Totals, parents: &[InodeHandle]) -> Result<Tree, BuildError> {
+    pub fn finish_bulk(
+        self,
+        store: &mut Store,
+        totals: &Totals,
+        parents: &[InodeHandle],
+        share: Share<'_>,
+    ) -> Result<Tree, BuildError> {
         let tree = &self.tree;
+        if !tree.snapshots.is_empty() {
+            return self.finish(store);
+        }
         let only_root = tree.quotas.len() <= usize::from(tree.quotas.contains(key(tree.root)));
         let whole = totals.linked + 1 == store.inode_count() && all_below(store, tree.root, parents);
-        if !only_root || totals.policies || !whole || !tree.snapshots.is_empty() {
-            return self.finish(store);
+        if !only_root || totals.policies || !whole {
+            return self.finish_shared(store, parents, share);
         }
         let namespace = i64::try_from(store.inode_count()).unwrap_or(i64::MAX);
         self.finish_counted(store, &Usage { namespace, ..totals.usage })

@@ -8,6 +8,7 @@ pub mod access;
 pub mod acl;
 pub mod build;
 pub mod bulk;
+mod bulk_count;
 pub mod check;
 pub mod children;
 pub mod codec;

@@ -7,7 +7,7 @@ use super::legacy;
 use super::past::{self, Past};
 use super::policies::{self, PolicyError};
 use super::records::Context;
-use super::stages::{Built, Stages};
+use super::stages::{self, Built, Stages};
 use super::strings::StringTables;
 use super::summary::{ImageError, Section, SectionName, Summary};
 use hadoop_proto::wire::{Cursor, Value, WireError};
@@ -18,6 +18,7 @@ use state::State;
 use state::tokens::{MasterKey, Token};
 use std::io::Read;
 use vocab::layout::{Feature, LayoutVersion};
+use vocab::quota::Usage;
 use vocab::{GenerationStamp, InodeId, TimeMs, Txid};
 
 /// The oldest layout that is read.
@@ -140,8 +141,10 @@ impl Loader<'_> {
         state.sequences.inode = InodeId(built.last_id);
         self.snapshots(&mut built)?;
         let error = |e: BuildError| content("INODE_DIR", &e.to_string());
-        state.tree = built.build.finish_bulk(&mut built.store, &built.totals, &built.parents).map_err(error)?;
-        state.store = built.store;
+        let (threads, Built { mut store, build, totals, parents, .. }) = (self.loading.threads, built);
+        let share = |pages, sums, add: &(dyn Fn(u32, &mut [Usage]) + Sync)| stages::share(threads, pages, sums, add);
+        state.tree = build.finish_bulk(&mut store, &totals, &parents, &share).map_err(error)?;
+        state.store = store;
         self.secrets(state)?;
         self.cache(state)?;
         Ok(named)

@@ -21,13 +21,17 @@ use super::summary::{ImageError, Section, SectionName, Summary};
 use hadoop_proto::wire::{Cursor, Value, WireError};
 use namespace::build::Build;
 use namespace::bulk::{Sides, Totals};
+use namespace::quota;
 use record::{Bulk, BulkIndex, InodeHandle, Store, Twice};
 use std::io::Read;
 use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Mutex, PoisonError};
+use vocab::quota::Usage;
 use vocab::{GenerationStamp, InodeId};
 
+/// Arena pages from which on counting is shared.
+const SHARED_FROM: u32 = 4;
 /// Parts that may wait for a worker, for each worker.
 const WAITING: usize = 4;
 
@@ -451,6 +455,29 @@ impl Stages<'_> {
             }
         });
     }
+}
+
+/// Shares arena pages out among threads that each make sums of their own.
+pub(super) fn share(threads: usize, pages: u32, sums: usize, add: &(dyn Fn(u32, &mut [Usage]) + Sync)) -> Vec<Usage> {
+    let work = |first: u32, step: usize| {
+        let mut own = vec![Usage::default(); sums];
+        (first..pages).step_by(step).for_each(|page| add(page, &mut own));
+        own
+    };
+    if threads <= 1 || pages < SHARED_FROM {
+        return work(0, 1);
+    }
+    std::thread::scope(|scope| {
+        let work = &work;
+        let spawn = |first: usize| scope.spawn(move || work(first as u32, threads));
+        let running: Vec<_> = (0..threads).map(spawn).collect();
+        let mut all = vec![Usage::default(); sums];
+        for thread in running {
+            let own = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            all.iter_mut().zip(own).for_each(|(sum, own)| quota::add(sum, &own));
+        }
+        all
+    })
 }
 
 /// Enters the child lists of a part.
