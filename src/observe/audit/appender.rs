@@ -122,12 +122,10 @@ impl Appender {
     /// Begins a new file where that is due.
     fn roll(&mut self, time_ms: i64) {
         match self.target.place.clone() {
-            Place::Rolling { path, bytes_max, kept } => {
-                if self.bytes + self.batch.len() as u64 >= bytes_max {
-                    self.flush();
-                    let renamed = shift(&path, kept).and_then(|()| open(&path));
-                    self.begin(renamed);
-                }
+            Place::Rolling { path, bytes_max, kept } if self.bytes + self.batch.len() as u64 >= bytes_max => {
+                self.flush();
+                let renamed = shift(&path, kept).and_then(|()| open(&path));
+                self.begin(renamed);
             }
             Place::Daily { path, suffix } => {
                 let time = Timestamp::from_millisecond(time_ms).unwrap_or_default();
