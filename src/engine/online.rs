@@ -78,6 +78,8 @@ pub struct Online {
     not_before: Mutex<u64>,
     /// How many wait for a checkpoint to get out of their way.
     interruptions: AtomicU32,
+    /// Which of the folders for images gets the file.
+    folder: AtomicU32,
 }
 
 impl Online {
@@ -98,6 +100,7 @@ impl Online {
             without_image: Mutex::new(without_image),
             not_before: Mutex::new(0),
             interruptions: AtomicU32::new(0),
+            folder: AtomicU32::new(0),
         }
     }
     fn is_interrupted(&self) -> bool {
@@ -274,16 +277,22 @@ impl Engine {
     fn write_arena(&self, online: &Online, begun: &Begun) -> Result<(PathBuf, u64), NotMade> {
         let checkpoints = self.checkpoints();
         let disk = &*checkpoints.os.disk;
-        let current = checkpoints.image_folders.lock().first().cloned().ok_or(NotMade::NoFolder)?;
+        let folders = checkpoints.image_folders.lock().clone();
+        let at = online.folder.load(Ordering::Relaxed) as usize;
+        let current = folders.get(at % folders.len().max(1)).ok_or(NotMade::NoFolder)?;
         let mut log_failed = false;
         let mut next = |set: usize, out: &mut Vec<u8>| self.copy_frozen(online, begun, set, out);
         let mut log_end = || {
             // a state must not say more than the log that leads to it
             log_failed = self.journal().watermark().wait_blocking(begun.txid.next()).is_err();
-            if log_failed { Ok(None) } else { LogEnd::find(disk, &checkpoints.edits_folders, begun.txid) }
+            if log_failed { None } else { LogEnd::find(disk, &checkpoints.edits_folders, begun.txid) }
         };
         let frozen = Frozen { rest: &begun.rest, sets: begun.sets.clone(), next: &mut next, log_end: &mut log_end };
-        let written = arena::write(disk, &current, &online.info, begun.txid, frozen);
+        let written = arena::write(disk, current, &online.info, begun.txid, frozen);
+        if matches!(written, Err(WriteError::Storage(_) | WriteError::NoRoom { .. })) {
+            // the next one is tried where this one may not fail
+            online.folder.fetch_add(1, Ordering::Relaxed);
+        }
         match written {
             _ if log_failed => Err(NotMade::Journal),
             Err(WriteError::PoolFull) if !begun.pool.is_full() => Err(NotMade::Interrupted),

@@ -24,8 +24,6 @@ impl ReplicaFlags {
     pub const NONE: ReplicaFlags = ReplicaFlags(0);
     /// Reported corrupt.
     pub const CORRUPT: ReplicaFlags = ReplicaFlags(1);
-    /// Remembered from before a restart, not yet confirmed by its DataNode.
-    pub const HINT: ReplicaFlags = ReplicaFlags(2);
     /// Free for `blocks`.
     pub const SPARE_1: ReplicaFlags = ReplicaFlags(4);
     /// Free for `blocks`.

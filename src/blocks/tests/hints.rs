@@ -26,7 +26,7 @@ fn places(w: &World, b: BlockHandle) -> Vec<String> {
 
 #[test]
 fn readers_see_hints_of_registered_nodes_until_these_have_reported() {
-    let mut w = World::new(Settings { safe_extension_ms: 0, ..Settings::default() });
+    let mut w = World::new(Settings { safe_threshold: 1.0, safe_extension_ms: 0, ..Settings::default() });
     let (b, block) = w.block(1, 2);
     for n in [1, 2] {
         w.node(n);

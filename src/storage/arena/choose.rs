@@ -104,17 +104,13 @@ impl LogEnd {
         sum().map_err(StorageError::io(path))
     }
 
-    /// Of the finalized segment that ends with `last`, if there is one.
-    ///
-    /// # Errors
-    /// The disk's.
-    pub fn find(disk: &dyn Disk, edits: &[PathBuf], last: Txid) -> Result<Option<LogEnd>, StorageError> {
-        let folders: Vec<&Path> = edits.iter().map(PathBuf::as_path).collect();
-        for segment in local::segments(disk, &folders)? {
-            if let Some(copy) = segment.copies.iter().find(|copy| copy.last == last) {
-                return LogEnd::read(disk, &copy.path, segment.first).map(Some);
-            }
-        }
-        Ok(None)
+    /// Of the finalized segment that ends with `last`, if there is one. Folders that cannot be read are passed over: the journal has dropped them.
+    pub fn find(disk: &dyn Disk, edits: &[PathBuf], last: Txid) -> Option<LogEnd> {
+        let in_folder = |folder: &PathBuf| {
+            let segments = local::segments(disk, &[folder]).ok()?;
+            let ends = segments.iter().filter_map(|s| Some((s.first, s.copies.iter().find(|copy| copy.last == last)?)));
+            ends.filter_map(|(first, copy)| LogEnd::read(disk, &copy.path, first).ok()).next()
+        };
+        edits.iter().find_map(in_folder)
     }
 }

@@ -16,6 +16,9 @@ use xxhash_rust::xxh3::xxh3_64;
 /// The kernel is made to write so often: many small bursts disturb the edit log less than one large one.
 const SYNC_BYTES: u64 = 32 << 20;
 
+/// What must stay free beside the file and an image of its size.
+const ROOM_BYTES: u64 = 64 << 20;
+
 /// Writes one file under its temporary name.
 struct Writer<'d> {
     disk: &'d dyn Disk,
@@ -115,6 +118,14 @@ pub enum WriteError {
     /// The pages are gone: what had to be kept of them found no room.
     #[error("the pool for pages that change meanwhile is full")]
     PoolFull,
+    /// The file, and an image from it, might leave no room for edits.
+    #[error("{available} bytes are free where {needed} are needed, so that edits have room")]
+    NoRoom {
+        /// Bytes free.
+        available: u64,
+        /// Bytes that must be.
+        needed: u64,
+    },
     /// The disk refused.
     #[error(transparent)]
     Storage(#[from] StorageError),
@@ -129,7 +140,14 @@ pub struct Frozen<'f> {
     /// Appends the next pages of a set, none at its end. `None` if they are gone.
     pub next: &'f mut dyn FnMut(usize, &mut Vec<u8>) -> Option<u32>,
     /// Finds the end of the log that leads to the state; asked for when the pages are written.
-    pub log_end: &'f mut dyn FnMut() -> Result<Option<LogEnd>, StorageError>,
+    pub log_end: &'f mut dyn FnMut() -> Option<LogEnd>,
+}
+
+impl Frozen<'_> {
+    /// Bytes of the pages.
+    fn bytes(&self) -> u64 {
+        self.sets.iter().map(|pages| u64::from(*pages) * PAGE_BYTES as u64).sum()
+    }
 }
 
 /// Writes the file of a frozen state. Gives its path and length; what fails leaves nothing.
@@ -157,6 +175,10 @@ fn write_pages(
     txid: Txid,
     frozen: Frozen<'_>,
 ) -> Result<(PathBuf, u64), WriteError> {
+    let (needed, room) = (2 * frozen.bytes() + ROOM_BYTES, disk.space(current).map_err(StorageError::io(current))?);
+    if room.available < needed {
+        return Err(WriteError::NoRoom { available: room.available, needed });
+    }
     let mut writer = Writer::create(disk, current, info, txid, frozen.sets.clone())?;
     let mut buffer = Vec::new();
     for set in 0..frozen.sets.len() {
@@ -165,7 +187,7 @@ fn write_pages(
             buffer.clear();
         }
     }
-    let log_end = (frozen.log_end)()?;
+    let log_end = (frozen.log_end)();
     Ok(writer.finish(frozen.rest, log_end)?)
 }
 
