@@ -88,7 +88,8 @@ impl Tree {
     }
 
     fn check_quotas(&self, store: &Store, wrong: &mut Vec<String>) {
-        for (directory, record) in self.all_quotas() {
+        // of those that only snapshots hold the use is not kept
+        for (directory, record) in self.all_quotas().filter(|(d, _)| self.is_attached(store, *d)) {
             let counted = self.subtree_usage(store, directory);
             // Use by kind follows a change of storage policy only at the next load, see `apply` of a storage policy.
             if (counted.namespace, counted.space) != (record.usage.namespace, record.usage.space) {

@@ -50,6 +50,8 @@ pub fn operations(settings: &Settings, owner: &str) -> ops::Settings {
         snapshot_trash_root: defaults.snapshot_trash_root,
         access_time_precision_ms: features.access_time_precision.map_or(0, milliseconds),
         listing_limit: limits.listing_entries as usize,
+        snapshots_of_directory: features.snapshots_of_directory as usize,
+        snapshots_of_all: features.snapshots_of_all as usize,
         batched_listing_limit: limits.batched_listing_paths as usize,
         open_files_limit: limits.open_files_listed as usize,
         summary_slice: limits.summary_slice as usize,

@@ -64,6 +64,10 @@ pub struct Settings {
     pub access_time_precision_ms: u64,
     /// `dfs.ls.limit`.
     pub listing_limit: usize,
+    /// `dfs.namenode.snapshot.max.limit`: snapshots of one directory.
+    pub snapshots_of_directory: usize,
+    /// `dfs.namenode.snapshot.filesystem.limit`: snapshots of all.
+    pub snapshots_of_all: usize,
     /// `dfs.batched.ls.limit`.
     pub batched_listing_limit: usize,
     /// `dfs.namenode.list.openfiles.num.responses`.
@@ -136,6 +140,8 @@ impl Default for Settings {
             snapshot_trash_root: false,
             access_time_precision_ms: 3_600_000,
             listing_limit: 1_000,
+            snapshots_of_directory: 65_536,
+            snapshots_of_all: 65_536,
             batched_listing_limit: 100,
             open_files_limit: 1_000,
             summary_slice: 5_000,

@@ -2,7 +2,7 @@
 
 use crate::{Mode, State};
 use namespace::reclaim::BlockSink;
-use record::{BlockHandle, BlockInfo, Features, InodeHandle, Store};
+use record::{BlockHandle, BlockInfo, Features, InodeHandle, StorageNumber, Store};
 use vocab::quota::Usage;
 use vocab::{Block, BlockState, Refusal};
 
@@ -154,7 +154,8 @@ impl State {
             return;
         }
         self.drop_last_block(file);
-        self.push_block(file, block, BlockState::UnderConstruction);
+        // Hadoop's record gives the new block no length
+        self.push_block(file, Block { length: new_length - before, ..block }, BlockState::UnderConstruction);
     }
 
     /// Marks all blocks of a file as those of an open or a closed one.
@@ -173,15 +174,36 @@ impl State {
     /// soon as enough replicas are there. Whether anything changed.
     ///
     /// # Errors
-    /// What `blocks` says against the commit: in recovery, a shorter length, another stamp.
+    /// What `blocks` says against the commit: in recovery, another stamp.
     pub fn commit_block(&mut self, b: BlockHandle, block: Block) -> Result<bool, Refusal> {
         if !self.blocks.check_commit(&self.store, b, &block)? {
             return Ok(false);
         }
         let was = self.store.block_core(b);
         self.uncommitted.entry(was.id).or_insert(was);
-        self.store.edit_block(b, |i| (i.block.length, i.block.stamp) = (block.length, block.stamp));
+        self.with_last_usage(b, was.length.max(block.length), |s| {
+            s.store.edit_block(b, |i| (i.block.length, i.block.stamp) = (block.length, block.stamp));
+        });
         self.blocks.block_committed(&mut self.store, b);
         Ok(true)
+    }
+
+    /// The recovery of a last block came to its end: it has a new stamp and length, and just these replicas; soft until a record says it.
+    pub fn end_recovery(&mut self, b: BlockHandle, recovered: Block, on: &[StorageNumber]) {
+        let longest = self.store.block_core(b).length.max(recovered.length);
+        self.with_last_usage(b, longest, |s| s.blocks.end_recovery(&mut s.store, b, recovered, on));
+    }
+
+    /// Changes the length of an open last block, and quota use with it. It counts as a full block unless it is longer than one: only then there is
+    /// anything to do. `longest`: of the lengths before and after.
+    fn with_last_usage(&mut self, b: BlockHandle, longest: u64, change: impl FnOnce(&mut State)) {
+        let file = self.store.block_file(b).and_then(|file| Some((file, self.store.file(file)?.block_size)));
+        match file {
+            Some((file, full)) if longest > full => {
+                let last = self.store.block_count_of(file).saturating_sub(1);
+                self.with_usage(file, last, change);
+            }
+            _ => change(self),
+        }
     }
 }

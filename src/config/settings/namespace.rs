@@ -94,6 +94,10 @@ pub struct NamespaceFeatures {
     /// Snapshots do not record that only an access time changed
     /// (`dfs.namenode.snapshot.skip.capture.accesstime-only-change`).
     pub snapshots_skip_access_time: bool,
+    /// Most snapshots of one directory (`dfs.namenode.snapshot.max.limit`).
+    pub snapshots_of_directory: u32,
+    /// Most snapshots of all (`dfs.namenode.snapshot.filesystem.limit`).
+    pub snapshots_of_all: u32,
     /// Access times are kept this exactly; none if they are not kept (`dfs.namenode.accesstime.precision`).
     pub access_time_precision: Option<Duration>,
     /// Directories that cannot be deleted unless empty (`fs.protected.directories`).
@@ -130,6 +134,8 @@ impl NamespaceFeatures {
             ordered_snapshot_deletion: reader.boolean("dfs.namenode.snapshot.deletion.ordered")?,
             snapshots_capture_open_files: reader.boolean("dfs.namenode.snapshot.capture.openfiles")?,
             snapshots_skip_access_time: reader.boolean("dfs.namenode.snapshot.skip.capture.accesstime-only-change")?,
+            snapshots_of_directory: reader.count("dfs.namenode.snapshot.max.limit", 0)?,
+            snapshots_of_all: reader.count("dfs.namenode.snapshot.filesystem.limit", 0)?,
             access_time_precision: (!precision.is_zero()).then_some(precision),
             protected_directories: reader.strings("fs.protected.directories")?,
             protect_below: reader.boolean("dfs.protected.subdirectories.enable")?,

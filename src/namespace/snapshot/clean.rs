@@ -29,6 +29,8 @@ pub(crate) struct Cleaner<'a> {
     sink: &'a mut dyn BlockSink,
     /// Inodes freed so far: lists that are being walked may still name them.
     freed: HashSet<InodeHandle>,
+    /// Whether the whole is counted by who asked, so that no step need bring quotas along.
+    quiet: bool,
 }
 
 impl Tree {
@@ -50,10 +52,10 @@ impl Tree {
         let before = self.subtree_usage_known(store, child);
         let gone = self.remove_into_snapshot(store, child, latest);
         self.touch_captured(store, parent, time, latest);
-        let mut cleaner = Cleaner { tree: self, store, sink, freed: HashSet::new() };
+        let mut cleaner = Cleaner { tree: self, store, sink, freed: HashSet::new(), quiet: true };
         cleaner.clean(&gone, CURRENT, latest);
         let inodes = cleaner.freed.len() as u64;
-        let after = self.entry_usage(store, &gone, latest);
+        let after = self.entry_usage(store, &gone, CURRENT);
         self.add_usage(store, parent, &quota::difference(&after, &before));
         Reclaimed { inodes }
     }
@@ -93,7 +95,7 @@ impl Tree {
             prior = later_prior(self.snapshots.directory_diffs(inode), id, prior);
             above = store.parent(inode);
         }
-        let mut cleaner = Cleaner { tree: self, store, sink, freed: HashSet::new() };
+        let mut cleaner = Cleaner { tree: self, store, sink, freed: HashSet::new(), quiet: false };
         cleaner.clean_inode(directory, id, prior);
         let inodes = cleaner.freed.len() as u64;
         self.forget_snapshot(store.inode_id(directory), name);
@@ -106,15 +108,22 @@ impl Tree {
     /// Frees a detached inode that has a past or is renamed, with all below it. Gives how many inodes went.
     pub(crate) fn destroy_detached(&mut self, store: &mut Store, sink: &mut dyn BlockSink, inode: InodeHandle) -> u64 {
         let entry = self.entry(inode);
-        let mut cleaner = Cleaner { tree: self, store, sink, freed: HashSet::new() };
+        let mut cleaner = Cleaner { tree: self, store, sink, freed: HashSet::new(), quiet: false };
         cleaner.destroy(&entry);
         cleaner.freed.len() as u64
     }
 
-    /// Adds to the quotas above an inode, if it is in the present.
-    fn adjust(&mut self, store: &Store, inode: InodeHandle, before: &Usage, after: &Usage) {
-        if before != after && self.is_present(store, inode) {
-            self.add_usage(store, inode, &quota::difference(after, before));
+    /// Whether quotas above an inode count it: in the present, or in a deleted list.
+    fn is_counted(&self, store: &Store, inode: InodeHandle) -> bool {
+        let mut top = inode;
+        loop {
+            if store.features(top).contains(Features::DETACHED) {
+                return false;
+            }
+            match store.parent(top) {
+                Some(parent) => top = parent,
+                None => return top == self.root(),
+            }
         }
     }
 
@@ -166,6 +175,13 @@ impl Tree {
 }
 
 impl Cleaner<'_> {
+    /// Adds to the quotas from a directory up, if they count it.
+    fn adjust(&mut self, directory: InodeHandle, before: &Usage, after: &Usage) {
+        if !self.quiet && before != after && self.tree.is_counted(self.store, directory) {
+            self.tree.add_usage(self.store, directory, &quota::difference(after, before));
+        }
+    }
+
     /// Deletes something that a directory holds as of `snapshot`.
     fn clean(&mut self, entry: &Gone, snapshot: SnapshotId, mut prior: SnapshotId) {
         if self.freed.contains(&entry.inode) {
@@ -270,6 +286,7 @@ impl Cleaner<'_> {
             }
             if destroy {
                 let name: Box<[u8]> = entry.name(self.store).into();
+                self.discount(directory, &entry);
                 self.take_out(directory, &entry);
                 if let Some(diff) = self.tree.snapshots.directories.get_mut(&directory).and_then(|d| d.get_mut(at))
                     && let Ok(at) = diff.find_created(&name)
@@ -301,9 +318,18 @@ impl Cleaner<'_> {
         }
         for entry in created {
             if !self.freed.contains(&entry.inode) {
+                self.discount(directory, &entry);
                 self.take_out(directory, &entry);
                 self.destroy(&entry);
             }
+        }
+    }
+
+    /// Takes something that is about to go off the quotas from its directory up.
+    fn discount(&mut self, directory: InodeHandle, entry: &Gone) {
+        if !self.quiet {
+            let usage = self.tree.entry_usage(self.store, entry, CURRENT);
+            self.adjust(directory, &usage, &Usage::default());
         }
     }
 
@@ -333,7 +359,7 @@ impl Cleaner<'_> {
             unneeded
         };
         let after = self.tree.past_usage(self.store, directory);
-        self.tree.adjust(self.store, directory, &before, &after);
+        self.adjust(directory, &before, &after);
         for gone in unneeded {
             self.destroy(&gone);
         }
@@ -595,8 +621,12 @@ impl Cleaner<'_> {
             previous.copy = previous.copy.take().or(removed.copy.take());
             removed
         };
+        let parent = self.store.parent(file);
         self.collect_removed(file, removed);
         if self.freed.contains(&file) {
+            if let Some(parent) = parent {
+                self.adjust(parent, &before, &Usage::default());
+            }
             return;
         }
         let replication = self.tree.block_replication(self.store, file);
@@ -606,10 +636,8 @@ impl Cleaner<'_> {
             }
         }
         let after = self.tree.inode_usage(self.store, file);
-        if let Some(parent) = self.store.parent(file)
-            && self.tree.is_present(self.store, file)
-        {
-            self.tree.add_usage(self.store, parent, &quota::difference(&after, &before));
+        if let Some(parent) = parent {
+            self.adjust(parent, &before, &after);
         }
     }
 

@@ -1,5 +1,5 @@
-//! What the past counts of quotas. A directory counts, besides what is in it, what its deleted lists hold, each as it was at its snapshot; an inode
-//! that was renamed out of a snapshot is so counted in both places.
+//! What the past counts of quotas. A directory counts, besides what is in it, all that its deleted lists hold; an inode that was renamed out of a
+//! snapshot counts there as it was at the snapshot, and where it lies now.
 
 use super::diff::last;
 use super::{Gone, Link};
@@ -14,7 +14,12 @@ impl Tree {
         let mut usage = Usage::default();
         for diff in self.snapshots.directory_diffs(directory) {
             for gone in &diff.deleted {
-                quota::add(&mut usage, &self.entry_usage(store, gone, diff.snapshot));
+                // a name of before a rename counts as of its diff, so that no change elsewhere changes what is counted here
+                let when = match gone.link {
+                    Link::Named { .. } => diff.snapshot,
+                    Link::Plain | Link::Renamed => SnapshotId::CURRENT,
+                };
+                quota::add(&mut usage, &self.entry_usage(store, gone, when));
             }
         }
         usage

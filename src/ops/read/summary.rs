@@ -6,6 +6,7 @@ use namespace::summary::{Summary, SummaryWalk};
 use record::{Features, InodeHandle, KindTag};
 use std::sync::Arc;
 use vocab::quota::{Quota, Usage};
+use vocab::erasure_coding::REPLICATION_NAME;
 use vocab::{Action, InodeId, Refusal, SnapshotId};
 
 /// Totals of a subtree with the quota of its top.
@@ -76,9 +77,8 @@ impl ContentSummaryWalk {
             return Ok(None);
         }
         let top = view.state.tree.find(&view.state.store, self.top);
-        let (mut totals, mut past) = (self.walk.totals, self.walk.past);
+        let (mut totals, past) = (self.walk.totals, self.walk.past);
         totals.files += totals.symlinks; // clients see links as files here
-        past.files += past.symlinks;
         let (quota, policy) = match &self.past {
             Some(top) => (top.quota, top.erasure_coding_policy.clone()),
             None => {
@@ -95,7 +95,8 @@ fn summarised_policy_name(view: &View<'_>, top: InodeHandle) -> Option<Arc<str>>
     let mut current = Some(top);
     while let Some(inode) = current {
         if store.features(inode).contains(Features::XATTRS) {
-            return tree.own_erasure_coding_name(inode);
+            // that its files are replicated all the same is no policy to tell
+            return tree.own_erasure_coding_name(inode).filter(|name| &**name != REPLICATION_NAME);
         }
         current = store.parent(inode);
     }

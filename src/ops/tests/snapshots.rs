@@ -8,8 +8,8 @@ use crate::read::listing::get_listing;
 use crate::read::summary::get_quota_usage;
 use crate::write::append::Append;
 use crate::write::attributes::{SetPermission, SetReplication};
-use crate::write::snapshots::{AllowSnapshot, CreateSnapshot, DeleteSnapshot, DisallowSnapshot, RenameSnapshot};
 use crate::write::quota::UNCHANGED;
+use crate::write::snapshots::{AllowSnapshot, CreateSnapshot, DeleteSnapshot, DisallowSnapshot, RenameSnapshot};
 use crate::write::storage_policy::{SetStoragePolicy, get_storage_policy};
 use crate::write::truncate::Truncate;
 use record::KindTag;
@@ -187,7 +187,8 @@ impl Past {
         let who = superuser();
         let state = &self.w.state;
         let Ok(Some(file)) = state.tree.resolve(&state.store, path.as_bytes()).map(|r| r.last()) else { return };
-        let lengths: Vec<u64> = state.store.blocks_of(file).iter().map(|b| state.store.block(*b).block.length).collect();
+        let lengths: Vec<u64> =
+            state.store.blocks_of(file).iter().map(|b| state.store.block(*b).block.length).collect();
         let keep = self.dice.roll(lengths.len() as u64 + 1) as usize;
         let new_length = lengths[..keep].iter().sum::<u64>() as i64;
         let _ = self.w.write(&who, &Truncate { path: path.into(), new_length, client: "cutter".into() });

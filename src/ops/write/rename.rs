@@ -73,18 +73,22 @@ fn check_target(view: &View<'_>, inode: InodeHandle, from: &Resolved<'_>, to: &R
 fn check_limits(view: &View<'_>, inode: InodeHandle, from: &Resolved<'_>, to: &Resolved<'_>) -> Result<(), Refusal> {
     let (Some(old_parent), Some(parent)) = (from.parent(), to.parent()) else { return Ok(()) };
     view.check_name(parent, to, to.depth())?;
-    if old_parent == parent {
+    let (tree, store) = (&view.state.tree, &view.state.store);
+    // what a snapshot knows goes on counting where it was
+    let stays = tree.is_kept_by_snapshot(store, inode);
+    if old_parent == parent && !stays {
         return Ok(());
     }
-    view.check_directory_items(parent, to, to.depth())?;
-    let (tree, store) = (&view.state.tree, &view.state.store);
+    if old_parent != parent {
+        view.check_directory_items(parent, to, to.depth())?;
+    }
     let common = tree.common_ancestor(store, old_parent, parent);
-    if parent == common {
+    if parent == common && !stays {
         return Ok(());
     }
     let gone = to.last().map_or(Usage::default(), |old| tree.subtree_usage_known(store, old));
     let delta = difference(&tree.subtree_usage_known(store, inode), &gone);
-    tree.verify_quota(store, parent, Some(common), &delta)
+    tree.verify_quota(store, parent, Some(common).filter(|_| !stays), &delta)
 }
 
 impl Write for Rename {

@@ -11,9 +11,6 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use vocab::{Refusal, TimeMs};
 
-/// How many snapshots a directory and a file system may have (`dfs.namenode.snapshot.max.limit`, `dfs.namenode.snapshot.filesystem.limit`).
-const LIMIT: usize = 65_536;
-
 fn snapshot(text: String) -> Refusal {
     Refusal::Snapshot(text.into())
 }
@@ -192,17 +189,17 @@ impl Write for CreateSnapshot {
 }
 
 fn check_room(view: &View<'_>, root: Option<&Root>, name: &[u8]) -> Result<(), Refusal> {
-    let limit = |count: usize, kind: &str| {
-        let text = format!("there are already {count} snapshot(s) and the {kind} snapshot limit is {LIMIT}");
-        if count >= LIMIT { Err(snapshot(format!("Failed to create snapshot: {text}"))) } else { Ok(()) }
+    let limit = |count: usize, most: usize, kind: &str| {
+        let text = format!("there are already {count} snapshot(s) and the {kind} snapshot limit is {most}");
+        if count >= most { Err(snapshot(format!("Failed to create snapshot: {text}"))) } else { Ok(()) }
     };
-    limit(view.state.tree.snapshots.count(), "file system")?;
+    limit(view.state.tree.snapshots.count(), view.settings.snapshots_of_all, "file system")?;
     let (count, quota) = root.map_or((0, 0), |r| (r.snapshots.len(), r.quota as usize));
     if count + 1 > quota {
         let text = format!("there are already {count} snapshot(s) and the snapshot quota is {quota}");
         return Err(snapshot(format!("Failed to add snapshot: {text}")));
     }
-    limit(count, "per directory")?;
+    limit(count, view.settings.snapshots_of_directory, "per directory")?;
     if root.is_some_and(|r| r.snapshot(name).is_some()) {
         let name = view.path_text(name);
         let text = format!("Failed to add snapshot: there is already a snapshot with the same name \"{name}\".");
