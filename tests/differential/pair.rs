@@ -28,6 +28,8 @@ pub type Answer = Result<DynamicMessage, Refusal>;
 pub struct Side {
     fixture: Fixture,
     clients: HashMap<String, Client>,
+    /// How often it was started again: call ids begin anew, and must not be those of calls that it remembers.
+    lives: u8,
     pub nodes: Vec<DataNode>,
 }
 
@@ -48,15 +50,16 @@ impl Side {
         crate::support::namenode::format(kind, &fixture.site);
         fixture.launch();
         let nodes = (1..=NODES).map(|n| DataNode::start(fixture.port(), n)).collect();
-        Some(Side { fixture, clients: HashMap::new(), nodes })
+        Some(Side { fixture, clients: HashMap::new(), lives: 0, nodes })
     }
 
     fn call(&mut self, user: &str, name: &str, body: &[u8]) -> Answer {
-        let port = self.fixture.port();
+        let (port, lives) = (self.fixture.port(), self.lives);
         let client = self.clients.entry(user.to_owned()).or_insert_with(|| {
             let mut settings = ClientSettings::new(CLIENT_PROTOCOL, 1, user);
             let mut id = [0x2d; 16];
             id[..user.len()].copy_from_slice(user.as_bytes());
+            id[15] = lives;
             settings.client_id = Some(id);
             Client::with_settings(port, settings)
         });
@@ -152,6 +155,7 @@ impl Side {
 
     fn join_again(&mut self) {
         self.clients.clear();
+        self.lives += 1;
         let port = self.fixture.port();
         for node in &mut self.nodes {
             node.reconnect(port);

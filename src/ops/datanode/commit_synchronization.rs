@@ -118,7 +118,7 @@ impl CommitBlockSynchronization {
                 on.extend(state.blocks.find_storage(&node.uuid, storage));
             }
         }
-        state.blocks.end_recovery(&mut state.store, last, recovered, &on);
+        state.end_recovery(last, recovered, &on);
         if self.close_file {
             state.blocks.settle_recovery(&mut state.store, last, self.block, &on);
             state.commit_block(last, recovered)?;

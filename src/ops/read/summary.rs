@@ -6,7 +6,6 @@ use namespace::summary::{Summary, SummaryWalk};
 use record::{Features, InodeHandle, KindTag};
 use std::sync::Arc;
 use vocab::quota::{Quota, Usage};
-use vocab::erasure_coding::REPLICATION_NAME;
 use vocab::{Action, InodeId, Refusal, SnapshotId};
 
 /// Totals of a subtree with the quota of its top.
@@ -95,8 +94,7 @@ fn summarised_policy_name(view: &View<'_>, top: InodeHandle) -> Option<Arc<str>>
     let mut current = Some(top);
     while let Some(inode) = current {
         if store.features(inode).contains(Features::XATTRS) {
-            // that its files are replicated all the same is no policy to tell
-            return tree.own_erasure_coding_name(inode).filter(|name| &**name != REPLICATION_NAME);
+            return tree.own_erasure_coding_name(inode);
         }
         current = store.parent(inode);
     }
