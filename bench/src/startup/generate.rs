@@ -279,3 +279,28 @@ fn strings(image: &mut Image, out: &mut Vec<u8>) -> io::Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::world::World;
+    use storage::image::{load, read_digest_file};
+
+    #[test]
+    fn what_is_generated_loads_and_counts_as_told() {
+        let folder = std::env::temp_dir().join(format!("bench-generate-{}", std::process::id()));
+        for profile in [Profile::Fresh, Profile::Aged] {
+            let figures = generate(&folder, 3_000, profile).expect("written");
+            let name = format!("fsimage_{:019}", 0);
+            let read = |name: &str| fs::read(folder.join("current").join(name)).expect("there");
+            let (image, digest_name) = (read(&name), format!("{name}.md5"));
+            assert_eq!(image.len() as u64, figures.image_bytes);
+            let digest = read_digest_file(&read(&digest_name), &digest_name, &name).expect("a digest");
+            let state = load(&image, digest, World::empty()).map_err(|e| e.to_string()).expect("loads").state;
+            assert_eq!(state.tree.inode_count(), figures.inodes, "{profile:?}");
+            assert_eq!(state.store.blocks().count() as u64, figures.blocks, "{profile:?}");
+            assert_eq!(state.tree.check(&state.store), Vec::<String>::new(), "{profile:?}");
+        }
+        fs::remove_dir_all(folder).expect("removed");
+    }
+}

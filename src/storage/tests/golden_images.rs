@@ -65,7 +65,24 @@ fn round_trip(scenario: &str) {
 
 #[test]
 fn scenarios_of_supported_features_come_back_whole() {
-    for scenario in ["empty", "basic", "wide", "tokens", "symlinks", "rolling", "rolling-finalized", "small", "ec", "open", "in-progress", "root-snapshot", "ordered", "symlinks-snapshot", "snapshots", "compressed"] {
+    for scenario in [
+        "empty",
+        "basic",
+        "wide",
+        "tokens",
+        "symlinks",
+        "rolling",
+        "rolling-finalized",
+        "small",
+        "ec",
+        "open",
+        "in-progress",
+        "root-snapshot",
+        "ordered",
+        "symlinks-snapshot",
+        "snapshots",
+        "compressed",
+    ] {
         round_trip(scenario);
     }
 }
@@ -91,10 +108,7 @@ fn refused(scenario: &str, feature: &str) {
 
 #[test]
 fn unsupported_features_are_refused_by_name() {
-    for (scenario, feature) in [
-        ("cache", "cache pools"),
-        ("ez", "encryption zones"),
-    ] {
+    for (scenario, feature) in [("cache", "cache pools"), ("ez", "encryption zones")] {
         refused(scenario, feature);
     }
 }
