@@ -165,7 +165,6 @@ impl<'a> Checker<'a> {
             group: self.store.group_name(group).clone(),
             directory: self.store.kind(inode) == KindTag::Directory,
             mode: self.store.mode(inode),
-            acl: self.tree.has_access_acl(self.store, inode),
         }))
     }
 
@@ -204,7 +203,6 @@ impl<'a> Checker<'a> {
             group: group.clone(),
             directory: self.store.kind(inode) == KindTag::Directory,
             mode: then.mode,
-            acl: has_acl,
         })))
     }
 

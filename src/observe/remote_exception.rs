@@ -188,10 +188,10 @@ fn class_and_text(refusal: &Refusal) -> (&'static str, String) {
 }
 
 fn permission_denied(denied: &PermissionDenied) -> String {
-    let PermissionDenied { user, access, path, owner, group, directory, mode, acl } = denied;
-    let (kind, plus) = (if *directory { 'd' } else { '-' }, if *acl { "+" } else { "" });
+    let PermissionDenied { user, access, path, owner, group, directory, mode } = denied;
+    let kind = if *directory { 'd' } else { '-' };
     let access = access.name();
-    format!("Permission denied: user={user}, access={access}, inode=\"{path}\":{owner}:{group}:{kind}{mode}{plus}")
+    format!("Permission denied: user={user}, access={access}, inode=\"{path}\":{owner}:{group}:{kind}{mode}")
 }
 
 fn namespace_quota(exceeded: &QuotaExceeded) -> String {
@@ -328,7 +328,6 @@ mod tests {
             group: "supergroup".into(),
             directory: true,
             mode: Mode::new(0o755),
-            acl: false,
         };
         let access_control = "org.apache.hadoop.security.AccessControlException";
         says(
@@ -338,7 +337,6 @@ mod tests {
         );
         let file = PermissionDenied {
             directory: false,
-            acl: true,
             access: Action::READ_EXECUTE,
             mode: Mode::new(0o640),
             ..denied
@@ -346,7 +344,7 @@ mod tests {
         says(
             Refusal::PermissionDenied(Box::new(file)),
             access_control,
-            r#"Permission denied: user=alice, access=READ_EXECUTE, inode="/d":super:supergroup:-rw-r-----+"#,
+            r#"Permission denied: user=alice, access=READ_EXECUTE, inode="/d":super:supergroup:-rw-r-----"#,
         );
         says(
             Refusal::PathIsNotEmptyDirectory("/d".into()),

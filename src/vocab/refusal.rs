@@ -150,8 +150,6 @@ pub struct PermissionDenied {
     pub directory: bool,
     /// Its mode.
     pub mode: Mode,
-    /// Whether it has an ACL (a `+` behind the mode).
-    pub acl: bool,
 }
 
 /// What a quota refusal says.
