@@ -3,6 +3,7 @@
 mod cli;
 mod config;
 mod node;
+mod tools;
 
 /// Many threads allocate and free answers of all sizes: an allocator whose fragmentation stays bounded.
 #[global_allocator]

@@ -1,6 +1,6 @@
 //! Purpose: command lines: our own (`ironroot`, `ironroot namenode`) and Hadoop's start options behind `namenode`.
 //! Called by: `main`.
-//! Calls: clap, config (loads it), node (does the work).
+//! Calls: clap, config (loads it), node and tools (do the work).
 //! Never: opens a storage directory or a port itself.
 //! Invariants: whatever `hdfs namenode` accepts is parsed as it parses it, abbreviations and case included.
 
@@ -11,7 +11,7 @@ mod question;
 pub mod startup;
 mod supervise;
 
-use crate::node;
+use crate::{node, tools};
 use clap::{Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -42,6 +42,20 @@ pub enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTIONS")]
         options: Vec<OsString>,
     },
+    /// As `hdfs oiv`: views an image; -p XML|FileDistribution|Delimited.
+    #[command(disable_help_flag = true)]
+    Oiv {
+        /// Options as Hadoop spells them.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTIONS")]
+        options: Vec<OsString>,
+    },
+    /// As `hdfs oev`: views an edit log; -p xml|stats|binary.
+    #[command(disable_help_flag = true)]
+    Oev {
+        /// Options as Hadoop spells them.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTIONS")]
+        options: Vec<OsString>,
+    },
     /// Becomes another program that ends when this program's parent ends.
     #[command(hide = true)]
     Supervise {
@@ -64,14 +78,17 @@ pub enum Command {
 pub fn run() -> ExitCode {
     let arguments = Arguments::parse();
     match arguments.command {
-        Some(Command::Namenode { options }) => {
-            let words: Vec<String> = options.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-            namenode::run(&words)
-        }
+        Some(Command::Namenode { options }) => namenode::run(&words(&options)),
+        Some(Command::Oiv { options }) => tools::view_image(&words(&options)),
+        Some(Command::Oev { options }) => tools::view_edits(&words(&options)),
         Some(Command::Supervise { words }) => supervise::run(&words),
         Some(Command::EncodeImage { arena, folders }) => encode_image(&arena, &folders),
         None => embedded::run(&arguments.data, arguments.with_datanodes),
     }
+}
+
+fn words(options: &[OsString]) -> Vec<String> {
+    options.iter().map(|word| word.to_string_lossy().into_owned()).collect()
 }
 
 /// The hidden command: what it says goes to its parent.

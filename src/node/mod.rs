@@ -39,7 +39,7 @@ use storage::purge::Retention;
 /// The Hadoop release whose formats and protocols are spoken.
 pub const HADOOP_VERSION: &str = "3.5.0";
 /// Its revision, which DataNodes compare with theirs.
-const HADOOP_REVISION: &str = "dbcc7cd797100e6b32cd84f85b53a5193a5f9af0";
+pub const HADOOP_REVISION: &str = "dbcc7cd797100e6b32cd84f85b53a5193a5f9af0";
 
 /// What is kept of old images and edits.
 fn retention(settings: &Settings) -> Retention {

@@ -20,6 +20,7 @@ mod policies;
 mod records;
 mod save;
 mod stages;
+mod stream;
 mod strings;
 mod summary;
 
@@ -31,4 +32,6 @@ pub use file::{
 pub use input::{FileInput, Input};
 pub use load::{Loaded, Loading, load, load_input};
 pub use save::{SaveContext, SaveOptions, SubSections, encode, encode_with};
+pub use stream::SectionReader;
+pub use strings::{Kind as StringKind, StringTables};
 pub use summary::{ImageError, MAGIC, Section, SectionName, Summary};

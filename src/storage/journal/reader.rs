@@ -95,6 +95,28 @@ impl SegmentReader {
         Ok(Some(frame))
     }
 
+    /// Leaves out the damage at the present offset: goes on to the next intact record; false if there is none.
+    ///
+    /// # Errors
+    /// The disk's.
+    pub fn skip_damage(&mut self) -> io::Result<bool> {
+        loop {
+            if self.start == self.end && !self.fill(1)? {
+                return Ok(false);
+            }
+            self.start += 1;
+            self.offset += 1;
+            let plausible = |byte: &u8| edit::Opcode::from_number(*byte).is_some();
+            while self.window[self.start..self.end].first().is_some_and(plausible) {
+                match frame::hop(&self.window[self.start..self.end], self.layout, self.max) {
+                    Ok(Decoded::Frame(hop)) if hop.intact => return Ok(true),
+                    Ok(Decoded::NeedMore(count)) if self.fill(count)? => {}
+                    _ => break,
+                }
+            }
+        }
+    }
+
     /// The frame at the present offset, without moving.
     fn look(&mut self) -> Result<Option<Hop>, ReadError> {
         loop {
