@@ -147,8 +147,8 @@ impl<'a> Checker<'a> {
     /// That the inode at depth `i` grants `access`; one that does not exist grants everything.
     fn allowed(&self, path: &Resolved<'_>, i: usize, access: Action) -> Result<(), Refusal> {
         match path.inode(i) {
-            Some(inode) if path.snapshot_at(i) != SnapshotId::CURRENT => {
-                self.allowed_then(inode, path.snapshot_at(i), access, || text(&path.path_to(i)))
+            Some(inode) if path.snapshot() != SnapshotId::CURRENT => {
+                self.allowed_then(inode, path.snapshot(), access, || text(&path.path_to(i)))
             }
             Some(inode) if !self.permits(inode, access) => Err(self.denied(inode, text(&path.path_to(i)), access)),
             _ => Ok(()),

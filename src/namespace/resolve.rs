@@ -77,14 +77,10 @@ impl<'p> Resolved<'p> {
     pub fn deepest(&self) -> InodeHandle {
         self.inodes[self.inodes.len() - 1]
     }
-    /// The snapshot that the inode at depth `i` is looked at in; [`SnapshotId::CURRENT`] for the present.
-    pub fn snapshot_at(&self, i: usize) -> SnapshotId {
-        let past = self.past.filter(|past| i > past.depth);
-        past.and_then(|past| past.snapshot).unwrap_or(SnapshotId::CURRENT)
-    }
-    /// The snapshot that the whole path is looked at in; [`SnapshotId::CURRENT`] for the present.
+    /// The snapshot that all inodes of the path are looked at in, those above the directory of the snapshot too (as in Hadoop);
+    /// [`SnapshotId::CURRENT`] for the present.
     pub fn snapshot(&self) -> SnapshotId {
-        self.snapshot_at(self.depth())
+        self.past.and_then(|past| past.snapshot).unwrap_or(SnapshotId::CURRENT)
     }
     /// Whether the path goes into the past: nothing there can be changed.
     pub fn is_past(&self) -> bool {

@@ -27,6 +27,10 @@ pub struct AclStatus {
 pub fn get_acl_status(view: &View<'_>, path: &[u8]) -> Result<AclStatus, Refusal> {
     check_enabled(view)?;
     let resolved = view.resolve(path, Walk::Read)?;
+    if resolved.snapshots_of().is_some() {
+        // there is nothing behind `.snapshot` itself
+        return Ok(AclStatus { owner: "".into(), group: "".into(), mode: Mode::new(0), entries: Vec::new() });
+    }
     let inode = view.inode_of(&resolved)?;
     let (tree, store) = (&view.state.tree, &view.state.store);
     let then = tree.inode_at(store, inode, resolved.snapshot());
