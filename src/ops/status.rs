@@ -236,12 +236,13 @@ impl<'a> View<'a> {
                 at += 1;
             }
         }
-        let end = offset.saturating_add(length);
+        // Quirk: a_range_beyond_the_largest_number: Java's end of the range wraps around, and only the first block is given
+        let end = (offset as i64).wrapping_add(length as i64);
         while at < infos.len() {
             answer.blocks.push(self.locate(blocks[at], start, reader));
             start += infos[at].block.length;
             at += 1;
-            if start >= end {
+            if start as i64 >= end {
                 break;
             }
         }

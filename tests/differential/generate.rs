@@ -288,7 +288,7 @@ impl Generator {
             request += " unmasked { perm: 438 }";
         }
         if self.one_in(12) {
-            request += &format!(" storagePolicy: \"{}\"", self.pick(&["COLD", "HOT", "ALL_SSD", "NONE"]));
+            request += &format!(" storagePolicy: \"{}\"", self.pick(&["COLD", "HOT", "ALL_SSD", "WARM"]));
         }
         if self.one_in(15) {
             request += &format!(" ecPolicyName: \"{}\"", self.pick(&["XOR-2-1-1024k", "RS-3-2-1024k", "x"]));

@@ -353,11 +353,11 @@ impl Pair {
 
     /// What goes on in the background of both comes to its end.
     pub fn settle(&mut self) {
-        for _ in 0..6 {
+        // Java looks at its queues every three seconds, and at a share of the nodes each time
+        let mut quiet = 0;
+        while quiet < 4 {
             std::thread::sleep(Duration::from_millis(1_200));
-            if self.java.obey() + self.ours.obey() == 0 {
-                break;
-            }
+            quiet = if self.java.obey() + self.ours.obey() == 0 { quiet + 1 } else { 0 };
         }
     }
 

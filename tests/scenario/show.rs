@@ -126,6 +126,7 @@ pub fn run(world: &mut World, line: &Line) -> Option<Printed> {
 fn reads(world: &World, line: &Line) -> Option<Printed> {
     let path = line.paths(0).first().cloned().unwrap_or_else(|| b"/".to_vec());
     let path = path.as_slice();
+    let range = |key: &str, usual: i64| line.option_number(key).unwrap_or(usual);
     Some(world.view(line, |view| match line.name.as_str() {
         "stat" => Some(get_file_link_info(view, path).map(|found| found.map_or("nothing".to_owned(), |s| status(&s)))),
         "ls" => {
@@ -135,7 +136,7 @@ fn reads(world: &World, line: &Line) -> Option<Printed> {
                 None => "nothing".to_owned(),
             }))
         }
-        "read" => Some(get_block_locations(view, path, 0, i64::MAX).map(|found| {
+        "read" => Some(get_block_locations(view, path, range("offset", 0), range("length", i64::MAX)).map(|found| {
             let blocks = found.blocks;
             let mut out =
                 format!("{} bytes{}\n", blocks.file_length, if blocks.under_construction { ", open" } else { "" });

@@ -144,7 +144,7 @@ fn give_past(
 ) {
     let status = view.past_status(inode, name, view.past_policy(inode, snapshot), snapshot);
     if let Some(reader) = reader.filter(|_| status.kind == KindTag::File) {
-        let located = view.past_blocks(inode, snapshot, 0, u64::MAX, reader);
+        let located = view.past_blocks(inode, snapshot, 0, i64::MAX as u64, reader);
         *budget -= located.blocks.len() as i64 * i64::from(status.replication);
         visitor.entry(&status, Some(&located));
     } else {

@@ -164,7 +164,8 @@ impl Create {
         Ok(())
     }
 
-    fn storage_policy(&self, view: &View<'_>, parent: InodeHandle) -> Result<u8, Refusal> {
+    /// A striped file is never on volatile storage, whoever asks for it.
+    fn storage_policy(&self, view: &View<'_>, parent: InodeHandle, striped: bool) -> Result<u8, Refusal> {
         let mut own = 0;
         if let Some(name) = self.storage_policy.as_deref().filter(|n| !n.is_empty()) {
             own = storage_policy::by_name(name)
@@ -172,6 +173,9 @@ impl Create {
                     Refusal::HadoopIllegalArgument(format!("Cannot find a block policy with the name {name}").into())
                 })?
                 .id;
+        }
+        if striped {
+            return Ok(own);
         }
         if self.lazy_persist {
             return Ok(LAZY_PERSIST);
@@ -217,7 +221,7 @@ impl Create {
             client_name: (&*self.client).into(),
             client_machine: machine.into(),
             overwrite: self.overwrite,
-            storage_policy: self.storage_policy(&view, parent)?,
+            storage_policy: self.storage_policy(&view, parent, policy != REPLICATION)?,
             erasure_coding_policy: policy,
             rpc: view.caller.rpc_ids,
         }));
