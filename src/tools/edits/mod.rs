@@ -4,8 +4,10 @@
 //! Never: checks that a record fits a state; holds more than one record.
 //! Invariants: a log, written as XML and made binary again, is the same log.
 
+mod parse;
 mod sink;
 mod source;
+mod stanza;
 
 use super::failure::Failure;
 use super::options::{Given, Known};

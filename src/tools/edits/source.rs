@@ -1,11 +1,16 @@
 //! Records out of a binary log or its XML.
 
+use super::parse;
 use super::sink::Sink;
+use super::stanza::{Stanza, broken};
 use crate::tools::failure::Failure;
 use os::RealDisk;
+use quick_xml::Reader;
+use quick_xml::events::Event;
+use std::io::BufReader;
 use std::path::Path;
 use storage::journal::reader::{ReadError, SegmentReader};
-use vocab::Txid;
+use vocab::{LayoutVersion, Txid};
 
 /// What is done about a log that is not whole.
 #[derive(Clone, Copy)]
@@ -18,7 +23,8 @@ pub(super) struct Options {
 
 /// Reads a binary log.
 pub(super) fn binary(path: &Path, options: Options, sink: &mut Sink) -> Result<(), Failure> {
-    let mut reader = SegmentReader::open(&RealDisk::default(), path, edit::frame::RECORD_MAX).map_err(|e| told(path, e))?;
+    let mut reader =
+        SegmentReader::open(&RealDisk::default(), path, edit::frame::RECORD_MAX).map_err(|e| told(path, e))?;
     sink.start(reader.layout())?;
     let mut next = None;
     loop {
@@ -64,6 +70,35 @@ fn told(path: &Path, error: ReadError) -> Failure {
 }
 
 /// Reads the XML of a log.
-pub(super) fn xml(_path: &Path, _options: Options, _sink: &mut Sink) -> Result<(), Failure> {
-    Err(Failure::content("not yet"))
+pub(super) fn xml(path: &Path, options: Options, sink: &mut Sink) -> Result<(), Failure> {
+    let file = std::fs::File::open(path).map_err(|error| told(path, error.into()))?;
+    let mut reader = Reader::from_reader(BufReader::new(file));
+    let (mut buffer, mut layout, mut next) = (Vec::new(), None, None);
+    loop {
+        buffer.clear();
+        let name = match reader.read_event_into(&mut buffer).map_err(broken)? {
+            Event::Eof => break,
+            Event::Start(start) => start.name().as_ref().to_owned(),
+            _ => continue,
+        };
+        match (name.as_str(), layout) {
+            ("EDITS", None) => {}
+            ("EDITS_VERSION", None) => {
+                let text = Stanza::read(&mut reader, 1)?.into_text();
+                let number = text.parse().map_err(|_| Failure::Content(format!("For input string: \"{text}\"")))?;
+                layout = Some(LayoutVersion(number));
+                sink.start(LayoutVersion(number))?;
+            }
+            ("RECORD", Some(_)) => {
+                let stanza = Stanza::read(&mut reader, 1)?;
+                let data = stanza.expect("DATA")?;
+                let record = parse::record(stanza.text("OPCODE")?, data)?;
+                let txid = numbered(&mut next, Txid(data.number("TXID")?), options);
+                sink.record(txid, &record)?;
+            }
+            (_, None) => return Err(Failure::content("expected <EDITS/>")),
+            (_, Some(_)) => return Err(Failure::content("expected a <RECORD> tag")),
+        }
+    }
+    layout.map(|_| ()).ok_or_else(|| Failure::content("expecting </EDITS>"))
 }

@@ -42,8 +42,18 @@ pub(super) fn write(image: &Image, columns: &Columns<'_>, out: &mut impl Write) 
     let tree = Tree::load(image)?;
     eprintln!("Found {} directories in INode section.", tree.directories());
     let mut header = vec![
-        "Path", "Replication", "ModificationTime", "AccessTime", "PreferredBlockSize", "BlocksCount", "FileSize",
-        "NSQUOTA", "DSQUOTA", "Permission", "UserName", "GroupName",
+        "Path",
+        "Replication",
+        "ModificationTime",
+        "AccessTime",
+        "PreferredBlockSize",
+        "BlocksCount",
+        "FileSize",
+        "NSQUOTA",
+        "DSQUOTA",
+        "Permission",
+        "UserName",
+        "GroupName",
     ];
     if columns.storage_policy {
         header.push("StoragePolicyId");
@@ -51,7 +61,8 @@ pub(super) fn write(image: &Image, columns: &Columns<'_>, out: &mut impl Write) 
     if columns.erasure_coding {
         header.push("ErasureCodingPolicy");
     }
-    let header: Vec<String> = header.into_iter().enumerate().map(|(at, name)| if at == 0 { name.into() } else { escaped(name) }).collect();
+    let header: Vec<String> =
+        header.into_iter().enumerate().map(|(at, name)| if at == 0 { name.into() } else { escaped(name) }).collect();
     writeln!(out, "{}", header.join(columns.delimiter))?;
     let zone = TimeZone::system();
     let mut ignored = 0u64;

@@ -78,8 +78,7 @@ fn process(given: &Given) -> Result<(), Failure> {
         "XML" => view::write(&opened(input)?, output(given)?),
         "FILEDISTRIBUTION" => {
             let step = number("step")?;
-            let step =
-                i32::try_from(step).map_err(|_| Failure::content(format!("For input string: \"{step}\"")))?;
+            let step = i32::try_from(step).map_err(|_| Failure::content(format!("For input string: \"{step}\"")))?;
             let ranges = distribution::Ranges { max_size: number("maxSize")?, step, readable: given.has("format") };
             distribution::write(&opened(input)?, ranges, &mut output(given)?)
         }

@@ -3,8 +3,8 @@
 use crate::tools::failure::Failure;
 use hadoop_proto::shape::Shaped;
 use hadoop_proto::{Message, decode};
-use os::disk::{Disk, Open};
 use os::RealDisk;
+use os::disk::{Disk, Open};
 use std::path::Path;
 use std::sync::Arc;
 use storage::image::{FileInput, SectionName, SectionReader, StringKind, StringTables, Summary};

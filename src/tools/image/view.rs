@@ -83,7 +83,7 @@ impl<W: Write> View<'_, W> {
         for policy in &section.policies {
             self.erasure_coding_policy(policy)?;
         }
-        self.xml.raw("</ErasureCodingSection>\n")?;
+        self.xml.raw("</ErasureCodingSection>\n\n")?;
         Ok(())
     }
 
@@ -102,19 +102,19 @@ impl<W: Write> View<'_, W> {
                 (policy.name().to_owned(), policy.cell_size(), codec, schema.data_units, schema.parity_units)
             }
         };
-        self.xml.raw("\n<erasureCodingPolicy>\n")?.value("policyId", policy.id as i8)?.text("policyName", &name)?;
+        self.xml.raw("<erasureCodingPolicy>\n")?.value("policyId", policy.id as i8)?.text("policyName", &name)?;
         self.xml.value("cellSize", cell as i32)?.text("policyState", policy_state(policy))?;
         self.xml.raw("<ecSchema>\n")?.text("codecName", &codec)?;
         self.xml.value("dataUnits", data as i32)?.value("parityUnits", parity as i32)?;
         if !schema.options.is_empty() && built_in.is_none() {
             self.xml.raw("<extraOptions>\n")?;
             for option in &schema.options {
-                self.xml.raw("<option>")?.text("key", &option.key)?.text("value", &option.value)?;
+                self.xml.raw("<option>\n")?.text("key", &option.key)?.text("value", &option.value)?;
                 self.xml.raw("</option>\n")?;
             }
             self.xml.raw("</extraOptions>\n")?;
         }
-        self.xml.raw("</ecSchema>\n</erasureCodingPolicy>\n")?;
+        self.xml.raw("</ecSchema>\n</erasureCodingPolicy>\n\n")?;
         Ok(())
     }
 
