@@ -156,13 +156,13 @@ operations! {
     CancelDelegationToken "cancelDelegationToken" Write Idempotent Refused Never "cancelDelegationToken" false;
     SetBalancerBandwidth "setBalancerBandwidth" Unchecked Idempotent Served Never "setBalancerBandwidth" true;
     GetDataEncryptionKey "getDataEncryptionKey" Unchecked Idempotent Served Coordinated "" true;
-    CreateSnapshot "createSnapshot" Write AtMostOnce Refused Never "createSnapshot" false;
-    RenameSnapshot "renameSnapshot" Write AtMostOnce Refused Never "renameSnapshot" false;
-    AllowSnapshot "allowSnapshot" Write Idempotent Refused Never "allowSnapshot" false;
-    DisallowSnapshot "disallowSnapshot" Write Idempotent Refused Never "disallowSnapshot" false;
+    CreateSnapshot "createSnapshot" Write AtMostOnce Refused Never "createSnapshot" true;
+    RenameSnapshot "renameSnapshot" Write AtMostOnce Refused Never "renameSnapshot" true;
+    AllowSnapshot "allowSnapshot" Write Idempotent Refused Never "allowSnapshot" true;
+    DisallowSnapshot "disallowSnapshot" Write Idempotent Refused Never "disallowSnapshot" true;
     GetSnapshottableDirListing "getSnapshottableDirListing" Read Idempotent Served Coordinated "listSnapshottableDirectory" true;
     GetSnapshotListing "getSnapshotListing" Read Idempotent Served Coordinated "ListSnapshot" true;
-    DeleteSnapshot "deleteSnapshot" Write AtMostOnce Refused Never "deleteSnapshot" false;
+    DeleteSnapshot "deleteSnapshot" Write AtMostOnce Refused Never "deleteSnapshot" true;
     GetSnapshotDiffReport "getSnapshotDiffReport" Read Idempotent Served Coordinated "computeSnapshotDiff" true;
     GetSnapshotDiffReportListing "getSnapshotDiffReportListing" Read Idempotent Served Coordinated "computeSnapshotDiff" true;
     IsFileClosed "isFileClosed" Read Idempotent Served Coordinated "isFileClosed" true;
