@@ -159,7 +159,8 @@ impl Pairs {
             if skip {
                 continue;
             }
-            let place = |e: String| if e.is_empty() { field.name().to_owned() } else { format!("{}.{e}", field.name()) };
+            let place =
+                |e: String| if e.is_empty() { field.name().to_owned() } else { format!("{}.{e}", field.name()) };
             match (java.has_field(&field), ours.has_field(&field)) {
                 (false, false) => {}
                 (true, true) => self.value(&field, &java.get_field(&field), &ours.get_field(&field)).map_err(place)?,
@@ -206,7 +207,8 @@ impl Pairs {
         };
         let kinds = |message: &DynamicMessage| {
             let kinds = message.get_field_by_name("storageTypes").map(|value| value.to_string()).unwrap_or_default();
-            let mut kinds: Vec<String> = kinds.split(',').map(|k| k.trim_matches(&['[', ']', ' '][..]).to_owned()).collect();
+            let mut kinds: Vec<String> =
+                kinds.split(',').map(|k| k.trim_matches(&['[', ']', ' '][..]).to_owned()).collect();
             kinds.sort();
             kinds
         };

@@ -264,8 +264,7 @@ impl Generator {
                 let (from, to) = (self.path(), if self.one_in(2) { self.new_path() } else { self.path() });
                 let (overwrite, trash) = (self.one_in(2), self.one_in(6));
                 let trash = if trash { " moveToTrash: true" } else { "" };
-                let request =
-                    format!("src: {} dst: {} overwriteDest: {overwrite}{trash}", quoted(&from), quoted(&to));
+                let request = format!("src: {} dst: {} overwriteDest: {overwrite}{trash}", quoted(&from), quoted(&to));
                 self.call(user, "rename2", request, &[&from, &to])
             }
         }
@@ -275,7 +274,7 @@ impl Generator {
         let path = if self.one_in(4) { self.path() } else { self.new_path() };
         let client = self.pick(&CLIENTS);
         let flags = self.pick(&[1, 1, 1, 3, 3, 2, 0, 17, 129, 65]);
-        let replication = self.pick(&[1, 2, 3, 3, 3, 3, 0, 513]);
+        let replication = self.pick(&[3, 3, 3, 3, 3, 3, 0, 513]);
         let size = self.pick(&[BLOCK_BYTES, BLOCK_BYTES, BLOCK_BYTES, 2 * BLOCK_BYTES, 2 * BLOCK_BYTES, 100]);
         let mode = self.pick(&[0o644, 0o644, 0o600, 0o777]);
         let mut request = format!(
@@ -298,10 +297,7 @@ impl Generator {
 
     /// A block as a request has it.
     fn block(&self, block: &Block, length: u64) -> String {
-        format!(
-            "poolId: \"§P§\" blockId: §B{}§ generationStamp: §G{}§ numBytes: {length}",
-            block.id, block.stamp
-        )
+        format!("poolId: \"§P§\" blockId: §B{}§ generationStamp: §G{}§ numBytes: {length}", block.id, block.stamp)
     }
 
     /// What the writer of an open file does, or somebody who would like to.
@@ -311,7 +307,11 @@ impl Generator {
             return self.run(pair, call);
         };
         let client = entry.writer.clone().unwrap_or_default();
-        let client = if self.one_in(25) { self.pick(&CLIENTS) } else { CLIENTS.iter().find(|c| **c == client).copied().unwrap_or("c1") };
+        let client = if self.one_in(25) {
+            self.pick(&CLIENTS)
+        } else {
+            CLIENTS.iter().find(|c| **c == client).copied().unwrap_or("c1")
+        };
         let user = if self.one_in(20) { self.pick(&USERS) } else { "hdfs" };
         let id = if self.one_in(15) { String::new() } else { format!(" fileId: §F{}§", entry.id) };
         let src = quoted(&path);
@@ -327,7 +327,8 @@ impl Generator {
                 }
             }
             5..=8 => {
-                let last = previous.filter(|_| !self.one_in(20)).map(|b| format!(" last {{ {b} }}")).unwrap_or_default();
+                let last =
+                    previous.filter(|_| !self.one_in(20)).map(|b| format!(" last {{ {b} }}")).unwrap_or_default();
                 let request = format!("src: {src} clientName: \"{client}\"{last}{id}");
                 let call = Call { client, ..self.call(user, "complete", request, &[&path]) };
                 self.run(pair, call);
@@ -387,8 +388,7 @@ impl Generator {
         let get = |name: &str| number(answer, &["block", "b", name]);
         let (Some(id), Some(stamp)) = (get("blockId"), get("generationStamp")) else { return };
         let length = if self.one_in(3) { BLOCK_BYTES } else { 1 + self.dice.below(BLOCK_BYTES as usize - 1) as u64 };
-        // striped groups have negative ids
-        if (id as i64) > 0 { pair.receive(id, stamp, length) } else { pair.receive_group(length) }
+        pair.receive_placed(length);
         let block = Block { id, stamp, length };
         self.change(path, |entry| match entry.blocks.last() {
             Some(last) if last.id == id => {}
@@ -498,7 +498,8 @@ impl Generator {
     fn xattr(&mut self, value: bool) -> String {
         let namespace = self.pick(&["USER", "USER", "USER", "TRUSTED", "SECURITY", "SYSTEM", "RAW"]);
         let name = self.pick(&["x", "y", "\u{e9}", "", "z"]);
-        let value = if value { self.pick(&[" value: \"v\"", " value: \"\"", "", " value: \"\\377\\000\""]) } else { "" };
+        let value =
+            if value { self.pick(&[" value: \"v\"", " value: \"\"", "", " value: \"\\377\\000\""]) } else { "" };
         format!("namespace: {namespace} name: {}{value}", quoted(name))
     }
 
@@ -509,8 +510,7 @@ impl Generator {
         let space = self.pick(&[keep, reset, reset, 100 << 20, 1 << 30, 1 << 30]);
         let kind = self.pick(&["", "", "", " storageType: DISK", " storageType: SSD", " storageType: ARCHIVE"]);
         let names = if kind.is_empty() { names } else { keep };
-        let request =
-            format!("path: {} namespaceQuota: {names} storagespaceQuota: {space}{kind}", quoted(&path));
+        let request = format!("path: {} namespaceQuota: {names} storagespaceQuota: {space}{kind}", quoted(&path));
         let user = if self.one_in(6) { self.user() } else { "hdfs" };
         self.call(user, "setQuota", request, &[])
     }
@@ -547,7 +547,8 @@ impl Generator {
             16 => ("getLinkTarget", format!("path: {src}")),
             17 | 18 => ("getAclStatus", format!("src: {src}")),
             19 => {
-                let wanted = if self.one_in(2) { format!(" xAttrs {{ {} }}", self.xattr(false)) } else { String::new() };
+                let wanted =
+                    if self.one_in(2) { format!(" xAttrs {{ {} }}", self.xattr(false)) } else { String::new() };
                 ("getXAttrs", format!("src: {src}{wanted}"))
             }
             20 => ("listXAttrs", format!("src: {src}")),
@@ -631,7 +632,9 @@ impl Generator {
         while let Some(path) = open.pop() {
             self.survey_directory(pair, &path, &writers, &mut open);
         }
-        for (method, request) in [("getFsStats", ""), ("getFsReplicatedBlockStats", ""), ("listCorruptFileBlocks", "path: \"/\"")] {
+        for (method, request) in
+            [("getFsStats", ""), ("getFsReplicatedBlockStats", ""), ("listCorruptFileBlocks", "path: \"/\"")]
+        {
             let _ = pair.ask("hdfs", method, request);
         }
     }
@@ -657,7 +660,12 @@ impl Generator {
             let writer = writing.then(|| writers.get(&id).cloned().unwrap_or_else(|| "c1".to_owned()));
             self.model.put(&full, Entry { directory, id, writer, blocks });
             let src = quoted(&full);
-            for (method, key) in [("getAclStatus", "src"), ("getXAttrs", "src"), ("getContentSummary", "path"), ("getQuotaUsage", "path")] {
+            for (method, key) in [
+                ("getAclStatus", "src"),
+                ("getXAttrs", "src"),
+                ("getContentSummary", "path"),
+                ("getQuotaUsage", "path"),
+            ] {
                 if directory || !method.starts_with("getQuota") {
                     let _: Answer = pair.ask("hdfs", method, &format!("{key}: {src}"));
                 }
@@ -671,14 +679,16 @@ impl Generator {
 
 fn listed(answer: &DynamicMessage) -> Vec<DynamicMessage> {
     let list = answer.get_field_by_name("dirList");
-    let entries = list.as_ref().and_then(|list| list.as_message()?.get_field_by_name("partialListing").map(|v| v.into_owned()));
+    let entries =
+        list.as_ref().and_then(|list| list.as_message()?.get_field_by_name("partialListing").map(|v| v.into_owned()));
     let entries = entries.as_ref().and_then(|entries| entries.as_list()).unwrap_or_default();
     entries.iter().filter_map(|entry| entry.as_message().cloned()).collect()
 }
 
 fn blocks_of(entry: &DynamicMessage) -> Vec<Block> {
     let blocks = entry.get_field_by_name("locations");
-    let blocks = blocks.as_ref().and_then(|value| value.as_message()?.get_field_by_name("blocks").map(|v| v.into_owned()));
+    let blocks =
+        blocks.as_ref().and_then(|value| value.as_message()?.get_field_by_name("blocks").map(|v| v.into_owned()));
     let blocks = blocks.as_ref().and_then(|blocks| blocks.as_list()).unwrap_or_default();
     let block = |value: &Value| {
         let message = value.as_message()?;

@@ -14,7 +14,8 @@ use pair::Pair;
 
 /// Calls of a run: `IRONROOT_DIFFERENTIAL=200000` for a long one.
 fn calls() -> usize {
-    let number = |text: String| text.parse().unwrap_or_else(|_| panic!("IRONROOT_DIFFERENTIAL={text}: a number of calls"));
+    let number =
+        |text: String| text.parse().unwrap_or_else(|_| panic!("IRONROOT_DIFFERENTIAL={text}: a number of calls"));
     std::env::var("IRONROOT_DIFFERENTIAL").map_or(3_000, number)
 }
 

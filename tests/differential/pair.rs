@@ -7,8 +7,8 @@ use crate::trials::client::{CLIENT_PROTOCOL, Client, Refusal};
 use crate::trials::conversation::{RawBytes, encode, method};
 use crate::trials::datanode::DataNode;
 use crate::trials::fixture::Fixture;
-use hadoop_proto::datanode::{DatanodeCommandProto, block_command_proto, datanode_command_proto};
 use hadoop_proto::datanode::received_deleted_block_info_proto::BlockStatus;
+use hadoop_proto::datanode::{DatanodeCommandProto, block_command_proto, datanode_command_proto};
 use hadoop_proto::hdfs::{AddBlockResponseProto, ExtendedBlockProto};
 use prost_reflect::DynamicMessage;
 use rpc::client::{CallOptions, ClientSettings};
@@ -135,13 +135,14 @@ impl Side {
         self.nodes[at].receive(&new, length);
     }
 
-    /// Internal blocks of a striped group go to the places of the answer: cell 0 has all the bytes, parity cells as many.
-    fn receive_group(&mut self, answer: &DynamicMessage, length: u64) {
+    /// A block goes to the places of the answer. Of a striped group cell 0 has all the bytes, parity cells as many.
+    fn receive_placed(&mut self, answer: &DynamicMessage, length: u64) {
         let bytes = prost::Message::encode_to_vec(answer);
         let answer: AddBlockResponseProto = prost::Message::decode(bytes.as_slice()).expect("the same bytes");
         let block = answer.block;
         let indices = block.block_indices().to_vec();
-        for (location, index) in block.locs.iter().zip(indices) {
+        for (at, location) in block.locs.iter().enumerate() {
+            let index = indices.get(at).copied().unwrap_or(0);
             // 2 and 3 data units are the smallest here: what is beyond is parity or empty
             if index != 0 && index < 3 {
                 continue;
@@ -202,7 +203,16 @@ impl Pair {
         let folder = std::env::var("IRONROOT_DIFFERENCES").ok();
         let create = |folder| std::fs::File::create(std::path::Path::new(&folder).join("calls.txt")).expect("a folder");
         let trace = folder.map(create);
-        Some(Pair { java, ours, pairs, counts: BTreeMap::new(), differences: Vec::new(), restarts: 0, placed: None, trace })
+        Some(Pair {
+            java,
+            ours,
+            pairs,
+            counts: BTreeMap::new(),
+            differences: Vec::new(),
+            restarts: 0,
+            placed: None,
+            trace,
+        })
     }
 
     /// A request for one of the two: `§F16390§` is Java's file, `§P§` the pool.
@@ -251,7 +261,9 @@ impl Pair {
             self.placed = java.as_ref().ok().cloned().zip(ours.as_ref().ok().cloned());
         }
         if let Some(trace) = &mut self.trace {
-            let told = |answer: &Answer| answer.as_ref().map_or_else(|e| cut(&format!("! {}: {}", e.class, e.message)), |m| cut(&m.to_string()));
+            let told = |answer: &Answer| {
+                answer.as_ref().map_or_else(|e| cut(&format!("! {}: {}", e.class, e.message)), |m| cut(&m.to_string()))
+            };
             let mark = if differs.is_ok() { ' ' } else { '#' };
             let line = format!("{mark} {user} {name} {}\n  - {}\n  + {}\n", cut(request), told(&java), told(&ours));
             std::io::Write::write_all(trace, line.as_bytes()).expect("a folder");
@@ -265,12 +277,8 @@ impl Pair {
                 Ok(message) => cut(&message.to_string()),
                 Err(refusal) => cut(&format!("{}: {}", refusal.class, refusal.message)),
             };
-            let text = format!(
-                "{user} {name} {}\n  at {place}\n  - {}\n  + {}\n",
-                cut(request),
-                show(&java),
-                show(&ours)
-            );
+            let text =
+                format!("{user} {name} {}\n  at {place}\n  - {}\n  + {}\n", cut(request), show(&java), show(&ours));
             self.note(text);
         }
         java
@@ -294,7 +302,11 @@ impl Pair {
         let side = if ours { &mut self.ours } else { &mut self.java };
         let answer = side.call(user, name, body);
         let windows = if ours { &mut self.pairs.ours } else { &mut self.pairs.java };
-        if again { windows.extend(now_ms()) } else { windows.push(began, now_ms()) }
+        if again {
+            windows.extend(now_ms())
+        } else {
+            windows.push(began, now_ms())
+        }
         answer
     }
 
@@ -302,7 +314,11 @@ impl Pair {
     fn lag(&self, name: &str, java: &Answer, ours: &Answer) -> Option<bool> {
         let waits = |answer: &Answer| match answer {
             Ok(message) => name == "complete" && message.to_string().contains("false"),
-            Err(refusal) => refusal.is("NotReplicatedYetException", "") || refusal.is("RecoveryInProgressException", "not yet COMPLETE") || refusal.message.contains("is not sufficiently replicated yet"),
+            Err(refusal) => {
+                refusal.is("NotReplicatedYetException", "")
+                    || refusal.is("RecoveryInProgressException", "not yet COMPLETE")
+                    || refusal.message.contains("is not sufficiently replicated yet")
+            }
         };
         match (waits(java), waits(ours)) {
             (true, false) => Some(false),
@@ -344,11 +360,11 @@ impl Pair {
         self.ours.nodes.iter_mut().for_each(|node| node.receive(&ours, length));
     }
 
-    /// The writer has written the group that was just given: its first cell, and what protects that.
-    pub fn receive_group(&mut self, length: u64) {
+    /// The writer has written the block that was just given, of a group its first cell, and what protects that.
+    pub fn receive_placed(&mut self, length: u64) {
         let Some((java, ours)) = self.placed.take() else { return };
-        self.java.receive_group(&java, length);
-        self.ours.receive_group(&ours, length);
+        self.java.receive_placed(&java, length);
+        self.ours.receive_placed(&ours, length);
     }
 
     /// What goes on in the background of both comes to its end.
@@ -365,7 +381,11 @@ impl Pair {
     pub fn restart(&mut self) {
         self.restarts += 1;
         for side in [&mut self.java, &mut self.ours] {
-            if self.restarts % 2 == 0 { side.fixture.crash() } else { side.fixture.restart() }
+            if self.restarts % 2 == 0 {
+                side.fixture.crash()
+            } else {
+                side.fixture.restart()
+            }
             side.join_again();
         }
     }
@@ -389,7 +409,11 @@ impl Pair {
             asked += a;
             done += d;
         }
-        println!("seed {seed}: {asked} calls, {done} done, {} restarts, {} differ", self.restarts, self.differences.len());
+        println!(
+            "seed {seed}: {asked} calls, {done} done, {} restarts, {} differ",
+            self.restarts,
+            self.differences.len()
+        );
         let shown: String = self.differences.iter().take(40).cloned().collect();
         assert!(self.differences.is_empty(), "{} of {asked} calls differ\n{shown}", self.differences.len());
         assert!(done * 3 >= asked, "too few succeed");

@@ -20,7 +20,9 @@ use vocab::{Block, BlockId, GenerationStamp, LayoutVersion, ReplicaState, Storag
 
 pub fn run(world: &mut World, line: &Line) -> Option<Printed> {
     match line.name.as_str() {
-        "datanode" | "down" | "up" | "report" | "beat" | "corrupt" | "exclude" | "include" | "plant" => data_nodes(world, line),
+        "datanode" | "down" | "up" | "report" | "beat" | "corrupt" | "exclude" | "include" | "plant" => {
+            data_nodes(world, line)
+        }
         "restart" | "crash" | "stop" | "start" | "checkpoint" | "save" | "roll" | "safe-mode" => process(world, line),
         "wait" => Some(wait(world, line.number(0))),
         "work" => Some(Ok(work(world))),
@@ -76,7 +78,8 @@ fn data_nodes(world: &mut World, line: &Line) -> Option<Printed> {
         "corrupt" => return Some(corrupt(world, line)),
         // plant NODE ID STAMP LENGTH: a replica that the name node knows nothing of
         "plant" => {
-            let block = Block { id: BlockId(line.number(1)), stamp: GenerationStamp(line.number(2)), length: line.number(3) };
+            let block =
+                Block { id: BlockId(line.number(1)), stamp: GenerationStamp(line.number(2)), length: line.number(3) };
             world.plant(n, block);
             Ok(())
         }

@@ -178,13 +178,11 @@ fn reads(world: &World, line: &Line) -> Option<Printed> {
         "open-files" => Some(list_open_files(view, InodeId(0), path).map(|open| {
             open.entries.iter().map(|f| format!("{} {} by {}\n", f.id, text(&f.path), f.client)).collect()
         })),
-        "corrupt-files" => {
-            Some(CorruptFilesWalk::begin(view, path, 0).map(|walk| {
-                let Some(mut walk) = walk else { return String::new() };
-                while !walk.step(view, 100) {}
-                walk.files.iter().map(|path| format!("{}\n", text(path))).collect()
-            }))
-        }
+        "corrupt-files" => Some(CorruptFilesWalk::begin(view, path, 0).map(|walk| {
+            let Some(mut walk) = walk else { return String::new() };
+            while !walk.step(view, 100) {}
+            walk.files.iter().map(|path| format!("{}\n", text(path))).collect()
+        })),
         _ => None,
     })?)
 }

@@ -164,7 +164,7 @@ impl Create {
         Ok(())
     }
 
-    /// A striped file is never on volatile storage, whoever asks for it.
+    /// A striped file takes no policy over from its directory.
     fn storage_policy(&self, view: &View<'_>, parent: InodeHandle, striped: bool) -> Result<u8, Refusal> {
         let mut own = 0;
         if let Some(name) = self.storage_policy.as_deref().filter(|n| !n.is_empty()) {
@@ -174,11 +174,11 @@ impl Create {
                 })?
                 .id;
         }
-        if striped {
-            return Ok(own);
-        }
         if self.lazy_persist {
             return Ok(LAZY_PERSIST);
+        }
+        if striped {
+            return Ok(own);
         }
         let effective = if own == 0 { view.state.tree.storage_policy(&view.state.store, parent) } else { own };
         match storage_policy::by_id(effective) {
