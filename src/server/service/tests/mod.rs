@@ -247,7 +247,7 @@ async fn facts_and_refusals_without_a_path() {
     );
     let refusal = peer.refused("getFileInfo", &GetServerDefaultsRequestProto {}).await;
     assert_eq!(refusal.message, "Message missing required fields: src");
-    let refusal = peer.refused("createSnapshot", &GetFileInfoRequestProto { src: "/".into() }).await;
+    let refusal = peer.refused("addCachePool", &GetFileInfoRequestProto { src: String::new() }).await;
     assert_eq!(&*refusal.class, "java.lang.UnsupportedOperationException");
 }
 
