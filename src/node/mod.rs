@@ -4,8 +4,8 @@
 //! Never: decides an operation; spells a configuration key; writes to disk before a load has succeeded.
 //! Invariants: ports are closed and directory locks given up on every way out; a failed start leaves the directories as they were.
 
-mod audit;
 mod arena;
+mod audit;
 mod bar;
 mod convert;
 mod encode;

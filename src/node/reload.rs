@@ -1,16 +1,16 @@
 //! Files that are read again while the NameNode runs: lists of hosts, and the site files for proxy rules.
 
 use super::{convert, hosts_json};
-use crate::config::{Changed, Configuration, Effect, Source, changed, reconfigurable};
 use crate::config::settings::{DatanodeHosts, HostsForm, Settings, identify, is_local_host};
+use crate::config::{Changed, Configuration, Effect, Source, changed, reconfigurable};
 use blocks::{HostEntry, Hosts};
 use engine::Engine;
 use parking_lot::Mutex;
-use server::service::Reconfigured;
-use std::sync::Arc;
 use security::proxy::ProxyRules;
+use server::service::Reconfigured;
 use std::net::ToSocketAddrs;
 use std::path::PathBuf;
+use std::sync::Arc;
 use vocab::time::TimeMs;
 
 /// What is read again, and the storage directories.
