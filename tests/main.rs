@@ -11,4 +11,5 @@ mod peers;
 mod scenario;
 mod sim;
 mod support;
+mod tools;
 mod trials;
