@@ -56,6 +56,18 @@ pub enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTIONS")]
         options: Vec<OsString>,
     },
+    /// Compares two images by meaning; order and numbering do not count. Exit status 1 if they differ.
+    ImageDiff {
+        /// The one image.
+        first: PathBuf,
+        /// The other one.
+        second: PathBuf,
+    },
+    /// Tells what a NameNode needs for an image: inodes, blocks, memory by part, time to load.
+    Size {
+        /// The image.
+        image: PathBuf,
+    },
     /// Becomes another program that ends when this program's parent ends.
     #[command(hide = true)]
     Supervise {
@@ -80,6 +92,8 @@ pub fn run() -> ExitCode {
     match arguments.command {
         Some(Command::Namenode { options }) => namenode::run(&words(&options)),
         Some(Command::Oiv { options }) => tools::view_image(&words(&options)),
+        Some(Command::ImageDiff { first, second }) => tools::compare_images(&first, &second),
+        Some(Command::Size { image }) => tools::estimate_size(&image),
         Some(Command::Oev { options }) => tools::view_edits(&words(&options)),
         Some(Command::Supervise { words }) => supervise::run(&words),
         Some(Command::EncodeImage { arena, folders }) => encode_image(&arena, &folders),

@@ -4,15 +4,19 @@
 //! Never: changes a name directory, talks to a server, holds a namespace where a stream of messages does.
 //! Invariants: what the viewers write equals, byte for byte, what Hadoop's own write from the same file.
 
+mod difference;
 mod edits;
 mod failure;
 mod image;
 mod options;
+mod size;
 mod text;
 mod xml;
 
+pub use difference::run as compare_images;
 pub use edits::run as view_edits;
 pub use image::run as view_image;
+pub use size::run as estimate_size;
 
 use failure::Failure;
 use std::io::Write;

@@ -47,6 +47,13 @@ impl<W: Write> Elements<W> {
     }
 }
 
+impl Elements<Vec<u8>> {
+    /// What was written since the last time.
+    pub(super) fn take(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.out)
+    }
+}
+
 /// Entities, and for what XML cannot hold (and the backslash) `\`, four hex digits and `;`.
 fn escape(text: &str, out: &mut impl Write) -> io::Result<()> {
     let mut plain = 0;

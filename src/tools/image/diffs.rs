@@ -15,7 +15,17 @@ impl<W: Write> View<'_, W> {
             self.xml.raw(&format!("<{name}>"))?.value("inodeId", entry.inode_id() as i64)?;
             self.xml.value("count", entry.num_of_diff() as i32)?;
             for _ in 0..entry.num_of_diff() as i32 {
-                if is_file { self.file_diff(&messages.expect()?)? } else { self.directory_diff(&mut messages)? }
+                if is_file {
+                    self.file_diff(&messages.expect()?)?;
+                    continue;
+                }
+                let diff: wire::DirectoryDiff = messages.expect()?;
+                let mut created = Vec::new();
+                for _ in 0..diff.created_list_size() as i32 {
+                    let entry: wire::CreatedListEntry = messages.expect()?;
+                    created.push(String::from_utf8_lossy(entry.name()).into_owned());
+                }
+                self.directory_diff(&diff, &created)?;
             }
             self.xml.raw(&format!("</{name}>"))?;
         }
@@ -24,7 +34,7 @@ impl<W: Write> View<'_, W> {
     }
 
     /// A copy that the image does not hold is shown as a file of defaults.
-    fn file_diff(&mut self, diff: &wire::FileDiff) -> Result<(), Failure> {
+    pub(super) fn file_diff(&mut self, diff: &wire::FileDiff) -> Result<(), Failure> {
         self.xml.raw("<fileDiff>")?.value("snapshotId", diff.snapshot_id() as i32)?;
         self.xml.value("size", diff.file_size() as i64)?.bytes("name", diff.name())?.raw("<snapshotCopy>")?;
         self.file(&diff.snapshot_copy.clone().unwrap_or_default())?;
@@ -34,8 +44,8 @@ impl<W: Write> View<'_, W> {
         Ok(())
     }
 
-    fn directory_diff(&mut self, messages: &mut Messages<'_>) -> Result<(), Failure> {
-        let diff: wire::DirectoryDiff = messages.expect()?;
+    /// A difference of a directory with the names that were created since.
+    pub(super) fn directory_diff(&mut self, diff: &wire::DirectoryDiff, created: &[String]) -> Result<(), Failure> {
         self.xml.raw("<dirDiff>")?.value("snapshotId", diff.snapshot_id() as i32)?;
         self.xml.value("childrenSize", diff.children_size() as i32)?.flag("isSnapshotRoot", diff.is_snapshot_root())?;
         self.xml.bytes("name", diff.name())?;
@@ -51,9 +61,8 @@ impl<W: Write> View<'_, W> {
         for reference in &diff.deleted_i_node_ref {
             self.xml.value("deletedInoderef", *reference as i32)?;
         }
-        for _ in 0..diff.created_list_size() as i32 {
-            let created: wire::CreatedListEntry = messages.expect()?;
-            self.xml.raw("<created>")?.bytes("name", created.name())?.raw("</created>\n")?;
+        for name in created {
+            self.xml.raw("<created>")?.text("name", name)?.raw("</created>\n")?;
         }
         self.xml.raw("</dirDiff>\n")?;
         Ok(())

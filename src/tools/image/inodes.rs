@@ -87,8 +87,7 @@ impl<W: Write> View<'_, W> {
     fn permission(&mut self, packed: u64) -> Result<(), Failure> {
         let permission = self.image.permission(packed)?;
         let name = |name: &Option<std::sync::Arc<str>>| name.as_deref().unwrap_or("null").to_owned();
-        // Only the bits that a mode has; the image may hold more.
-        let mode = permission.mode & 0o1777;
+        let mode = vocab::Mode::new(permission.mode).bits();
         self.xml.value("permission", format!("{}:{}:{mode:04o}", name(&permission.user), name(&permission.group)))?;
         Ok(())
     }

@@ -4,11 +4,13 @@
 //! Never: loads a namespace; needs the digest beside the image.
 //! Invariants: one message is held at a time; Delimited and DetectCorruption hold names of directories and parents besides.
 
+mod corruption;
 mod delimited;
 mod diffs;
 mod distribution;
+pub(super) mod entries;
 mod inodes;
-mod source;
+pub(super) mod source;
 mod tree;
 mod view;
 
@@ -81,6 +83,9 @@ fn process(given: &Given) -> Result<(), Failure> {
             let step = i32::try_from(step).map_err(|_| Failure::content(format!("For input string: \"{step}\"")))?;
             let ranges = distribution::Ranges { max_size: number("maxSize")?, step, readable: given.has("format") };
             distribution::write(&opened(input)?, ranges, &mut output(given)?)
+        }
+        "DETECTCORRUPTION" => {
+            corruption::write(&opened(input)?, given.value("delimiter").unwrap_or("\t"), &mut output(given)?)
         }
         "DELIMITED" => {
             let columns = delimited::Columns {

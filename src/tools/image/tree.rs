@@ -67,6 +67,14 @@ impl Tree {
         names.reverse();
         Some(format!("/{}", names.join("/")))
     }
+    /// The directory that an inode is in.
+    pub(super) fn parent(&self, inode: u64) -> Option<u64> {
+        self.parents.get(&inode).copied()
+    }
+    /// Name of a directory.
+    pub(super) fn name(&self, directory: u64) -> Option<&str> {
+        self.names.get(&directory).map(|name| &**name)
+    }
     /// How many directories there are.
     pub(super) fn directories(&self) -> usize {
         self.names.len()

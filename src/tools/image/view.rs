@@ -63,7 +63,7 @@ impl<W: Write> View<'_, W> {
         }
     }
 
-    fn name_section(&mut self, mut messages: Messages<'_>) -> Result<(), Failure> {
+    pub(super) fn name_section(&mut self, mut messages: Messages<'_>) -> Result<(), Failure> {
         let section: wire::NameSystemSection = messages.expect()?;
         self.xml.raw("<NameSection>")?.value("namespaceId", section.namespace_id() as i32)?;
         self.xml.value("genstampV1", section.genstamp_v1() as i64)?;
@@ -88,7 +88,7 @@ impl<W: Write> View<'_, W> {
     }
 
     /// A policy; built-in ones are written with nothing but their number.
-    fn erasure_coding_policy(&mut self, policy: &hdfs::ErasureCodingPolicyProto) -> Result<(), Failure> {
+    pub(super) fn erasure_coding_policy(&mut self, policy: &hdfs::ErasureCodingPolicyProto) -> Result<(), Failure> {
         let built_in = ErasureCodingPolicy::built_in().find(|known| u32::from(known.id) == policy.id);
         let schema = policy.schema.clone().unwrap_or_default();
         let (name, cell, codec, data, parity) = match &built_in {
@@ -199,12 +199,7 @@ impl<W: Write> View<'_, W> {
         self.xml.value("numDelegationKeys", section.num_keys() as i32)?;
         self.xml.value("numTokens", section.num_tokens() as i32)?;
         for _ in 0..section.num_keys() as i32 {
-            let key: wire::secret_manager_section::DelegationKey = messages.expect()?;
-            self.xml.raw("<delegationKey>")?.value("id", key.id() as i32)?.text("key", &hex(key.key()))?;
-            if key.expiry_date.is_some() {
-                self.xml.text("expiry", &utc(key.expiry_date() as i64))?;
-            }
-            self.xml.raw("</delegationKey>")?;
+            self.delegation_key(&messages.expect()?)?;
         }
         for _ in 0..section.num_tokens() as i32 {
             let token = messages.expect()?;
@@ -214,7 +209,16 @@ impl<W: Write> View<'_, W> {
         Ok(())
     }
 
-    fn token(&mut self, token: &wire::secret_manager_section::PersistToken) -> Result<(), Failure> {
+    pub(super) fn delegation_key(&mut self, key: &wire::secret_manager_section::DelegationKey) -> Result<(), Failure> {
+        self.xml.raw("<delegationKey>")?.value("id", key.id() as i32)?.text("key", &hex(key.key()))?;
+        if key.expiry_date.is_some() {
+            self.xml.text("expiry", &utc(key.expiry_date() as i64))?;
+        }
+        self.xml.raw("</delegationKey>")?;
+        Ok(())
+    }
+
+    pub(super) fn token(&mut self, token: &wire::secret_manager_section::PersistToken) -> Result<(), Failure> {
         self.xml.raw("<token>")?;
         token.version.map_or(Ok(()), |version| self.xml.value("version", version as i32).map(|_| ()))?;
         for (name, text) in [("owner", &token.owner), ("renewer", &token.renewer), ("realUser", &token.real_user)] {
@@ -238,21 +242,29 @@ impl<W: Write> View<'_, W> {
         self.xml.value("numDirectives", section.num_directives as i32)?;
         self.xml.value("numPools", section.num_pools as i32)?;
         for _ in 0..section.num_pools as i32 {
-            let pool: hdfs::CachePoolInfoProto = messages.expect()?;
-            self.xml.raw("<pool>")?.text("poolName", pool.pool_name())?.text("ownerName", pool.owner_name())?;
-            self.xml.text("groupName", pool.group_name())?.value("mode", pool.mode())?;
-            self.xml.value("limit", pool.limit())?.value("maxRelativeExpiry", pool.max_relative_expiry())?;
-            self.xml.raw("</pool>\n")?;
+            self.cache_pool(&messages.expect()?)?;
         }
         for _ in 0..section.num_directives as i32 {
-            let directive: hdfs::CacheDirectiveInfoProto = messages.expect()?;
-            let expiration = directive.expiration.unwrap_or_default();
-            self.xml.raw("<directive>")?.value("id", directive.id())?.text("path", directive.path())?;
-            self.xml.value("replication", directive.replication() as i32)?.text("pool", directive.pool())?;
-            self.xml.raw("<expiration>")?.value("millis", expiration.millis)?;
-            self.xml.flag("relative", expiration.is_relative)?.raw("</expiration>\n</directive>\n")?;
+            self.cache_directive(&messages.expect()?)?;
         }
         self.xml.raw("</CacheManagerSection>\n")?;
+        Ok(())
+    }
+
+    pub(super) fn cache_pool(&mut self, pool: &hdfs::CachePoolInfoProto) -> Result<(), Failure> {
+        self.xml.raw("<pool>")?.text("poolName", pool.pool_name())?.text("ownerName", pool.owner_name())?;
+        self.xml.text("groupName", pool.group_name())?.value("mode", pool.mode())?;
+        self.xml.value("limit", pool.limit())?.value("maxRelativeExpiry", pool.max_relative_expiry())?;
+        self.xml.raw("</pool>\n")?;
+        Ok(())
+    }
+
+    pub(super) fn cache_directive(&mut self, directive: &hdfs::CacheDirectiveInfoProto) -> Result<(), Failure> {
+        let expiration = directive.expiration.unwrap_or_default();
+        self.xml.raw("<directive>")?.value("id", directive.id())?.text("path", directive.path())?;
+        self.xml.value("replication", directive.replication() as i32)?.text("pool", directive.pool())?;
+        self.xml.raw("<expiration>")?.value("millis", expiration.millis)?;
+        self.xml.flag("relative", expiration.is_relative)?.raw("</expiration>\n</directive>\n")?;
         Ok(())
     }
 }
