@@ -72,7 +72,8 @@ impl Write for ChangeAcl {
         view.check_owner(&resolved)?;
         let inode = view.inode_of(&resolved)?;
         let path = resolved.path();
-        let wrap = |text: String| Refusal::Acl(format!("{text} Path: {}", String::from_utf8_lossy(&path)).into());
+        // the path as the caller wrote it
+        let wrap = |text: String| Refusal::Acl(format!("{text} Path: {}", String::from_utf8_lossy(&self.path)).into());
         let before = view.state.tree.logical_acl(&view.state.store, inode);
         let after = self.change.apply(before).map_err(wrap)?;
         let directory = view.state.store.kind(inode) == KindTag::Directory;
