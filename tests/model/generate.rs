@@ -64,7 +64,8 @@ const NAMES: [&str; 14] = [
     "\u{1f600}",
     "-",
 ];
-const ODD: [&str; 9] = ["..", ".", "a:b", "", ".snapshot", ".reserved", "*", "%2e", "\\"];
+// names below .snapshot have tests of their own: what is refused there depends on what was allowed before
+const ODD: [&str; 8] = ["..", ".", "a:b", "", ".reserved", "*", "%2e", "\\"];
 /// Wanted size of the tree.
 const CROWD: usize = 150;
 
