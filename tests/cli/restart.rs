@@ -64,7 +64,7 @@ fn a_restart_after_a_crash_is_from_the_arena_file_and_the_edits_after_it() {
     let count = case.fill();
     node.kill();
     let arena = case.begun_with("arena_");
-    assert_eq!((arena.len(), case.begun_with("arena.ckpt").len()), (1, 0));
+    assert_eq!(arena.len(), 1);
     let node = NameNode::start(Kind::under_test(), &case.site);
     assert!(case.log().contains("Loaded arena file for txid"), "{}", case.log());
     case.has_all(count);
