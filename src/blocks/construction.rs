@@ -101,7 +101,7 @@ impl Blocks {
     /// Looks whether a client may commit an open block with this length and stamp. `Ok(false)`: it is committed or complete already.
     ///
     /// # Errors
-    /// A block in recovery, another stamp. Quirk: a_commit_may_be_shorter_than_what_was_synced: the length is the client's word.
+    /// A block in recovery, another stamp. Quirk: a_commit_may_be_shorter: the length is the client's word.
     pub fn check_commit(&self, store: &Store, b: BlockHandle, commit: &Block) -> Result<bool, Refusal> {
         let info = store.block(b);
         match info.state {

@@ -233,3 +233,56 @@ fn adds_of_old_release_lines_read_as_their_ancestors_do() {
         }
     }
 }
+
+/// Bodies of everything that logs of those lines hold besides adds, in the form of the layout `form`.
+fn frames(form: i32, inode_id: bool) -> Vec<(u8, Vec<u8>)> {
+    let new = |count| Builder::new(form).counted(count);
+    let id = |builder: Builder| if inode_id { builder.raw(&16_400i64.to_be_bytes()) } else { builder };
+    let token = |builder: Builder| {
+        // version, owner, renewer, real user as Hadoop's Text, then numbers of variable length
+        builder.raw(&[0, 1, b'o', 1, b'r', 0, 5, 6, 7, 8])
+    };
+    let close = id(new(5)).str("/a").number(3, 2).number(1, 8).number(2, 8).number(4_096, 8).raw(&0i32.to_be_bytes());
+    let all = [
+        (1, new(3).str("/a").str("/b").number(5, 8)),
+        (2, new(2).str("/a").number(5, 8)),
+        (3, id(new(3)).str("/d").number(8, 8).number(9, 8).permission()),
+        (4, Builder::new(form).str("/a").number(2, 2)),
+        (7, Builder::new(form).str("/a").raw(&0o644u16.to_be_bytes())),
+        (8, Builder::new(form).str("/a").str("u").str("")),
+        (9, close.permission()),
+        (10, Builder::new(form).raw(&77i64.to_be_bytes())),
+        (11, Builder::new(form).str("/q").raw(&5i64.to_be_bytes())),
+        (12, Builder::new(form).str("/q")),
+        (13, new(3).str("/a").number(5, 8).number(-1, 8)),
+        (14, Builder::new(form).str("/q").raw(&5i64.to_be_bytes()).raw(&(-1i64).to_be_bytes())),
+        (15, new(3).str("/a").str("/b").number(5, 8).raw(&1i32.to_be_bytes()).raw(&[1])),
+        (16, new(4).str("/t").str("/x").str("/y").number(6, 8)),
+        (17, id(new(4)).str("/l").str("/t").number(5, 8).number(6, 8).permission()),
+        (18, token(Builder::new(form)).number(9, 8)),
+        (19, token(Builder::new(form)).number(9, 8)),
+        (20, token(Builder::new(form))),
+        (21, Builder::new(form).raw(&[1, 9, 1, 0xaa])),
+    ];
+    all.into_iter().map(|(opcode, builder)| (opcode, builder.frame(opcode))).collect()
+}
+
+#[test]
+fn every_record_of_old_release_lines_reads_as_their_ancestors_do() {
+    let lines = [(-31, -27, false), (-32, -27, false), (-33, -27, false), (-34, -30, false), (-41, -27, false)];
+    for (layout, form, has_inode_id) in lines.into_iter().chain([(-44, -27, true)]) {
+        for ((opcode, bytes), (_, plain)) in frames(form, has_inode_id).into_iter().zip(frames(form, false)) {
+            let what = format!("layout {layout}, opcode {opcode}");
+            let found = edit::decode(&bytes, LayoutVersion(layout), frame::RECORD_MAX);
+            let Ok(Decoded::Frame(found)) = found else { panic!("{what}: {found:?}") };
+            assert_eq!((found.length, found.txid), (bytes.len(), Txid(0)), "{what}");
+            let expected = format!("{:?}", decode(&plain, form));
+            let expected = if has_inode_id { expected.replace("InodeId(0)", "InodeId(16400)") } else { expected };
+            assert_eq!(format!("{:?}", found.record), expected, "{what}");
+            for cut in 0..bytes.len() {
+                let part = edit::decode(&bytes[..cut], LayoutVersion(layout), frame::RECORD_MAX);
+                assert!(matches!(part, Ok(Decoded::NeedMore(more)) if more > cut), "{what} cut at {cut}: {part:?}");
+            }
+        }
+    }
+}
