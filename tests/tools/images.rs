@@ -68,6 +68,14 @@ fn corruptions_come_in_the_order_of_a_hash_map() {
 }
 
 #[test]
+fn a_reconstructed_image_has_a_string_zero() {
+    let output = run(&["oiv", "-p", "XML", "-i", text(&golden("tools/holes.fsimage"))]);
+    let xml = String::from_utf8(output.stdout).expect("UTF-8");
+    assert!(xml.contains("<permission>hdfs:supergroup:0755</permission>"), "{xml}");
+    assert!(!xml.contains("null:"), "{xml}");
+}
+
+#[test]
 fn images_are_compared_by_meaning() {
     let (one, other) = (golden(EVERYTHING), golden(&EVERYTHING.replace("serial", "gzip-parallel")));
     let output = run(&["image-diff", text(&one), text(&one)]);

@@ -84,17 +84,17 @@ impl StringTables {
         Ok((id, text))
     }
 
-    /// The string of a serial number; `None` for serial 0.
+    /// The string of a serial number; `None` for serial 0, unless the table has one.
+    ///
+    /// Quirk: a_reconstructed_image_has_a_string_zero: Hadoop's image viewer, when it makes an image of XML (ReverseXML), numbers strings from 0.
     ///
     /// # Errors
     /// [`ImageError::Content`] for a number without an entry.
     pub fn get(&self, kind: Kind, serial: u32) -> Result<Option<&Arc<str>>, ImageError> {
-        if serial == 0 {
-            return Ok(None);
-        }
         let table = if self.expanded { kind as usize } else { 0 };
         match self.tables[table].get(&serial) {
             Some(text) => Ok(Some(text)),
+            None if serial == 0 => Ok(None),
             None => Err(ImageError::Content {
                 section: "STRING_TABLE",
                 what: format!("no entry for {kind:?} number {serial}"),
