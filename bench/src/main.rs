@@ -6,6 +6,7 @@
 
 mod image;
 mod instructions;
+mod replay;
 mod reports;
 mod startup;
 mod world;
@@ -17,6 +18,7 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 const USAGE: &str = "usage: bench instructions [OPERATIONS]   instructions under the state lock (needs valgrind)
        bench reports [REPLICAS]          replicas per second of full block reports
+       bench replay [RECORDS] [--java]   replay of a log, also by a Java name node if asked
        bench image [FILES]               load and save of an image
        bench startup [--files N] ...     start of a whole name node, beside Java's";
 
@@ -28,6 +30,7 @@ fn main() -> ExitCode {
         Some("holds") => number(3, 1).and_then(|n| Some(instructions::holds(words.get(1)?, words.get(2)?, n))),
         Some("reports") => number(1, 1_000_000).map(reports::table),
         Some("startup") => Some(startup::run(&words[1..])),
+        Some("replay") => number(1, 500_000).map(|n| replay::table(n, words.iter().any(|w| w == "--java"))),
         Some("image") => number(1, 1_000_000).map(image::table),
         _ => None,
     };

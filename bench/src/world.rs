@@ -55,14 +55,30 @@ impl Counted {
 
 /// The buffer of the journal, without journals.
 #[derive(Default)]
-struct Buffer {
+pub struct Buffer {
     bytes: Vec<u8>,
     last: u64,
+    /// Whether all is kept.
+    kept: bool,
+}
+
+impl Buffer {
+    /// One that goes on behind these bytes and keeps everything.
+    pub fn kept(bytes: Vec<u8>) -> Buffer {
+        Buffer { bytes, last: 0, kept: true }
+    }
+    /// The last transaction.
+    pub fn last(&self) -> u64 {
+        self.last
+    }
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
 }
 
 impl Log for Buffer {
     fn append(&mut self, record: &Record<'_>) -> Txid {
-        if self.bytes.len() > BUFFER_BYTES {
+        if !self.kept && self.bytes.len() > BUFFER_BYTES {
             self.bytes.clear();
         }
         self.last += 1;
@@ -78,7 +94,7 @@ impl Log for Buffer {
 pub struct World {
     pub state: State,
     pub counted: Counted,
-    log: Buffer,
+    pub log: Buffer,
     settings: Settings,
     policy: Policy,
     now: Now,
@@ -269,7 +285,12 @@ impl World {
         self.state.blocks.heartbeat(&mut self.state.store, &who, &beat, self.now).expect("heartbeat");
     }
 
-    fn received(&mut self, n: u32, block: Block) {
+    /// A record that begins or ends a segment.
+    pub fn log_boundary(&mut self, record: Record<'_>) -> Txid {
+        self.log.append(&record)
+    }
+
+    pub fn received(&mut self, n: u32, block: Block) {
         let node = self.state.blocks.node_by_uuid(&format!("uuid-{n}")).expect("registered").number;
         let entry = IncrementalEntry { block, kind: IncrementalKind::Received, delete_hint: None };
         let World { state, now, .. } = self;

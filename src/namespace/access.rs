@@ -79,6 +79,14 @@ impl<'a> Checker<'a> {
     /// # Errors
     /// `ParentNotDirectory`, `UnresolvedPath` for a symlink on the way, `PermissionDenied`.
     pub fn traverse(&self, path: &Resolved<'_>) -> Result<(), Refusal> {
+        if self.superuser && !path.is_past() {
+            // what has a child on the path is a directory
+            let deepest = path.inodes().len().min(path.depth()).saturating_sub(1);
+            return match path.inode(deepest) {
+                Some(inode) if path.depth() > 0 => self.is_directory(path, deepest, inode),
+                _ => Ok(()),
+            };
+        }
         for i in 0..path.depth() {
             let Some(inode) = path.inode(i) else { break };
             self.is_directory(path, i, inode)?;

@@ -200,9 +200,22 @@ impl Tree {
         }
     }
 
+    /// Whether the root is the only directory with a quota, so that no walk upwards has to look for others.
+    pub fn only_root_has_quota(&self, store: &Store) -> bool {
+        self.quotas.len() == 1 && store.features(self.root).contains(Features::QUOTA)
+    }
+    /// Whether every inode is below the root: nothing waits to be freed, nothing is kept for a snapshot.
+    fn all_attached(&self) -> bool {
+        self.detached.is_empty() && self.snapshots.is_empty()
+    }
+
     /// Adds to the use of every quota directory from `directory` up to the root.
     pub fn add_usage(&mut self, store: &Store, directory: InodeHandle, delta: &Usage) {
         if *delta == Usage::default() {
+            return;
+        }
+        if self.only_root_has_quota(store) && self.all_attached() {
+            self.quotas.edit(key(self.root), |bytes| add_use(bytes, delta));
             return;
         }
         let mut current = Some(directory);
@@ -230,6 +243,12 @@ impl Tree {
             return Ok(());
         }
         let mut current = Some(directory);
+        if self.only_root_has_quota(store) && self.all_attached() {
+            if stop.is_some() {
+                return Ok(()); // it is at or below the root
+            }
+            current = Some(self.root);
+        }
         while let Some(inode) = current.filter(|i| Some(*i) != stop) {
             let (features, parent) = store.features_and_parent(inode);
             if features.contains(Features::QUOTA)

@@ -5,6 +5,8 @@
 //! detached inodes are found no more ([`Tree::find`]), and nobody can reach them by path. Until the last slice the use of quota directories above is
 //! higher than what they hold, never lower.
 
+use crate::codec::add_use;
+use crate::side::key;
 use crate::{Tree, quota};
 use mem::persist::{Malformed, RestReader, RestWriter};
 use record::{Features, InodeHandle, KindTag, Store};
@@ -57,6 +59,10 @@ impl Tree {
         let storage_policy = parent.map_or(UNSPECIFIED, |p| self.storage_policy(store, p));
         let mut charged = Vec::new();
         let mut above = parent;
+        if above.is_some() && self.only_root_has_quota(store) {
+            charged.push(store.inode_id(self.root));
+            above = None;
+        }
         while let Some(directory) = above {
             if store.features(directory).contains(Features::QUOTA) {
                 charged.push(store.inode_id(directory));
@@ -134,7 +140,7 @@ impl Tree {
         let usage = quota::negated(usage);
         for id in &job.charged {
             if let Some(directory) = store.find_inode(*id) {
-                self.edit_quota(directory, |record| quota::add(&mut record.usage, &usage));
+                self.quotas.edit(key(directory), |bytes| add_use(bytes, &usage));
             }
         }
     }

@@ -31,6 +31,9 @@ impl Tree {
         if inherits && self.storage_policy(store, from) != self.storage_policy(store, to) {
             return true;
         }
+        if self.only_root_has_quota(store) {
+            return false;
+        }
         let common = self.common_ancestor(store, from, to);
         let quota_below = |mut directory: InodeHandle| {
             while directory != common {

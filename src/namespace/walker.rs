@@ -3,6 +3,7 @@
 use crate::Tree;
 use crate::resolve::{Resolved, is_reserved};
 use record::{InodeHandle, KindTag, Store};
+use smallvec::SmallVec;
 
 /// Where a path leads, without the way there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,42 +28,64 @@ impl Resolved<'_> {
     }
 }
 
-/// Finds places, and remembers the directory that the last one was in. It may be used with one tree only.
+/// Directories that are remembered: a job writes in one, moves to another, and cleans up in a third.
+const REMEMBERED: usize = 4;
+
+/// Finds places, and remembers the directories that the last ones were in. It may be used with one tree only.
 #[derive(Debug, Default)]
 pub struct Walker {
-    /// A path without its last component, as it was written.
-    directory: Vec<u8>,
-    /// Where that leads: a directory.
-    handle: Option<InodeHandle>,
-    /// [`Tree::moves`] when it did.
+    /// The one used last is first.
+    known: SmallVec<[Known; REMEMBERED]>,
+    /// [`Tree::moves`] when they were found.
     moves: u64,
 }
 
+/// A directory by the path it was found by.
+#[derive(Debug)]
+struct Known {
+    /// A path without its last component, as it was written.
+    path: Vec<u8>,
+    /// Where that leads.
+    directory: InodeHandle,
+}
+
 impl Walker {
-    /// Where a path leads; `None` for `/.reserved/.inodes/<id>` of no inode. Snapshots are not looked for.
+    /// Where a path leads; `None` for `/.reserved/.inodes/<id>` of no inode and for what is in a snapshot.
     pub fn place(&mut self, tree: &Tree, store: &Store, path: &[u8]) -> Option<Place> {
         let at = memchr::memrchr(b'/', path).unwrap_or(0);
-        let (directory, name) = (&path[..at], path.get(at + 1..).unwrap_or_default());
-        if let Some(parent) = self.handle
-            && self.moves == tree.moves
-            && !name.is_empty()
-            && self.directory == directory
-        {
-            return Some(Place { parent: Some(parent), last: tree.child(store, parent, name) });
-        }
-        let place = tree.resolve(store, path).ok()?.place();
-        self.handle = place.parent.filter(|p| {
-            !name.is_empty()
-                && path.first() == Some(&b'/')
-                && !is_reserved(path)
-                && store.kind(*p) == KindTag::Directory
-        });
-        if self.handle.is_some() {
-            self.directory.clear();
-            self.directory.extend_from_slice(directory);
+        let (above, name) = (&path[..at], path.get(at + 1..).unwrap_or_default());
+        if self.moves != tree.moves {
+            self.known.clear();
             self.moves = tree.moves;
         }
+        if let Some(at) = self.known.iter().position(|known| known.path == above)
+            && !name.is_empty()
+        {
+            self.known[..=at].rotate_right(1);
+            let directory = self.known[0].directory;
+            return Some(Place { parent: Some(directory), last: tree.child(store, directory, name) });
+        }
+        let place = tree.resolve(store, path).ok().filter(|resolved| !resolved.is_past())?.place();
+        if let Some(directory) = place.parent
+            && !name.is_empty()
+            && path.first() == Some(&b'/')
+            && !is_reserved(path)
+            && store.kind(directory) == KindTag::Directory
+        {
+            self.remember(above, directory);
+        }
         Some(place)
+    }
+
+    fn remember(&mut self, path: &[u8], directory: InodeHandle) {
+        let mut known = match self.known.len() {
+            REMEMBERED => self.known.pop().unwrap_or(Known { path: Vec::new(), directory }),
+            _ => Known { path: Vec::with_capacity(path.len() + 16), directory },
+        };
+        known.path.clear();
+        known.path.extend_from_slice(path);
+        known.directory = directory;
+        self.known.insert(0, known);
     }
 }
 

@@ -9,7 +9,7 @@ use edit::Record;
 use observe::progress::{Phase, StartupProgress};
 use os::Os;
 use os::disk::Disk;
-use state::{Effect, Effects, Fit, Mode, RootAttributes, State};
+use state::{Mode, Replay, RootAttributes, State, Unfitting};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -258,7 +258,8 @@ impl Load<'_> {
             step.set_total(progress.last.0.saturating_sub(from.0.saturating_sub(1)));
             step.set_count(progress.records);
         };
-        let mut apply = |_, record: Record<'_>| apply(state, record, layout, self.policy);
+        let mut records = Replay::new(Mode::Restart);
+        let mut apply = |_, record: Record<'_>| apply(state, record, layout, self.policy, &mut records);
         let last = replay::replay(disk, &segments, from, max, &mut told, &mut apply)?;
         self.progress.end(Phase::LoadingEdits);
         let milliseconds = self.os.clock.monotonic_ms() - begun;
@@ -337,36 +338,30 @@ pub(super) fn apply(
     mut record: Record<'_>,
     layout: LayoutVersion,
     policy: &Policy,
+    replay: &mut Replay,
 ) -> Result<(), String> {
     if !layout.supports(Feature::AddInodeId) {
         replay::give_inode_id(&mut record, state.sequences.inode);
     }
-    match (apply_one(state, &record, policy), &record) {
+    match (apply_one(state, &record, policy, replay), &record) {
         // Quirk: closed_files_are_closed_again_in_old_logs: their appends left no record (HDFS-2991)
         (Err(error), Record::Close(close)) if CLOSED_ONCE.newer_than(layout) => {
-            apply_one(state, &Record::Add(close.clone()), policy).map_err(|_| error)?;
-            apply_one(state, &record, policy)
+            apply_one(state, &Record::Add(close.clone()), policy, replay).map_err(|_| error)?;
+            apply_one(state, &record, policy, replay)
         }
         (outcome, _) => outcome,
     }
 }
 
-fn apply_one(state: &mut State, record: &Record<'_>, policy: &Policy) -> Result<(), String> {
-    match state.fit(record, policy) {
-        Fit::Fits(fitted) => {
-            let mut effects = Effects::new(Mode::Restart);
-            state.apply(record, fitted, policy, Mode::Restart, &mut effects);
-            if effects.items.contains(&Effect::Reclaim) {
-                while state.reclaim(u64::MAX) {}
-            }
-            Ok(())
-        }
-        Fit::NoOp(rule) => {
+fn apply_one(state: &mut State, record: &Record<'_>, policy: &Policy, replay: &mut Replay) -> Result<(), String> {
+    match replay.apply(state, record, policy) {
+        Ok(None) => Ok(()),
+        Ok(Some(rule)) => {
             tracing::debug!("no-op by rule {}: {record:?}", rule.number());
             Ok(())
         }
-        Fit::Mismatch(mismatch) => Err(mismatch.0),
-        Fit::Unsupported(unsupported) => {
+        Err(Unfitting::Mismatch(mismatch)) => Err(mismatch.0),
+        Err(Unfitting::Unsupported(unsupported)) => {
             Err(format!("{} are not supported by this version, so the log cannot be replayed", unsupported.feature))
         }
     }

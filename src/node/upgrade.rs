@@ -6,6 +6,7 @@ use crate::config::settings::{OfflineSettings, Settings};
 use edit::Record;
 use observe::progress::{Phase, StartupProgress};
 use os::Os;
+use state::{Mode, Replay};
 use storage::{Directories, StorageInfo, image, pretransactional, upgrade};
 use vocab::LayoutVersion;
 
@@ -94,9 +95,10 @@ impl Load<'_> {
         self.progress.begin(Phase::LoadingEdits, None);
         let (mut state, mut replayed) = (loaded.state, 0);
         let max = self.settings.edit_log.max_record_bytes as usize;
+        let mut records = Replay::new(Mode::Restart);
         let mut apply = |record: Record<'_>| {
             replayed += 1;
-            load::apply(&mut state, record, layout, self.policy)
+            load::apply(&mut state, record, layout, self.policy, &mut records)
         };
         let last = pretransactional::replay(disk, &files.edits, max, &mut apply).map_err(StartError::from)?;
         self.progress.end(Phase::LoadingEdits);

@@ -11,6 +11,7 @@ pub mod fit;
 mod joint;
 mod persist;
 pub mod preserved;
+mod replay;
 pub mod retry;
 pub mod sequences;
 pub mod tokens;
@@ -20,6 +21,7 @@ pub use effects::{Effect, Effects};
 pub use fit::{Applied, Fit, Fitted, Mismatch, Mode, Paths, Unsupported};
 pub use namespace::RootAttributes;
 pub use preserved::Preserved;
+pub use replay::{Replay, Unfitting};
 pub use retry::{RetryCache, RetryEntry, RetryPayload};
 pub use sequences::Sequences;
 

@@ -126,7 +126,8 @@ pub fn generate(folder: &Path, files: u64, profile: Profile) -> io::Result<Figur
     Ok(Figures { inodes: shape.inodes(), blocks, image_bytes })
 }
 
-fn version() -> String {
+/// VERSION of a name node that was formatted.
+pub fn version() -> String {
     format!(
         "#Fri Apr 15 05:20:00 UTC 2022\nnamespaceID={NAMESPACE_ID}\nblockpoolID=BP-1-127.0.0.1-{BEGUN_MS}\nstorageType=NAME_NODE\ncTime={BEGUN_MS}\nclusterID=CID-bench\nlayoutVersion=-67\n"
     )

@@ -7,10 +7,11 @@
 
 mod generate;
 mod page;
-mod process;
+pub mod process;
 mod report;
 mod shape;
 
+pub use generate::version;
 use generate::{Figures, Profile, generate};
 use process::{Side, Started};
 use std::fs;

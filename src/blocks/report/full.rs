@@ -5,7 +5,7 @@ use crate::{Blocks, NodeNumber, Registration, VolumeId};
 use record::{StorageNumber, Store};
 use smallvec::SmallVec;
 use vocab::time::Now;
-use vocab::{BlockId, Refusal};
+use vocab::{BlockId, Refusal, ReplicaState};
 
 /// Replicas whose blocks are looked up together, so that waits for memory overlap.
 const BATCH: usize = 32;
@@ -138,6 +138,7 @@ impl Blocks {
         let (storage, node, first) = (report.storage, report.node, report.first);
         let mut batch: SmallVec<[Reported; BATCH]> = SmallVec::new();
         let (mut ids, mut found): (SmallVec<[BlockId; BATCH]>, Vec<_>) = (SmallVec::new(), Vec::with_capacity(BATCH));
+        let back = first && self.populating_queues();
         let mut left = budget;
         while left > 0 {
             batch.clear();
@@ -150,7 +151,15 @@ impl Blocks {
             // taking a replica moves no other block and frees none, so the handles stay good for the batch
             store.find_blocks(&ids, &mut found);
             for (r, b) in batch.iter().zip(&found) {
-                if let Some(id) = self.take_found(store, *b, storage, node, r, first, None) {
+                // nearly all replicas of nearly all reports say what is known; a node that was away is another matter
+                if let Some(b) = *b
+                    && !back
+                    && r.state == ReplicaState::Finalized
+                    && store.holds(b, storage, &r.block)
+                {
+                    report.seen.push(r.block.id.0);
+                    self.repeat_lost_order(store, storage, node, r);
+                } else if let Some(id) = self.take_found(store, *b, storage, node, r, first, None) {
                     report.seen.push(id.0);
                     self.repeat_lost_order(store, storage, node, r);
                 } else {
@@ -184,12 +193,15 @@ impl Blocks {
         let start = after.map_or(i64::MIN, |id| id.saturating_add(1));
         let (mut walked, mut gone) = (0, Vec::new());
         // both are in order of id: one walk compares them
-        let mut named = seen.iter_from(start).peekable();
+        let mut named = seen.iter_from(start);
+        let mut next = named.next();
         for id in volume.blocks.iter_from(start).take(budget) {
             walked += 1;
             *after = Some(id);
-            while named.next_if(|n| *n < id).is_some() {}
-            if named.peek() != Some(&id) && !came.is_some_and(|c| c.contains(&id)) {
+            while next.is_some_and(|n| n < id) {
+                next = named.next();
+            }
+            if next != Some(id) && !came.is_some_and(|c| c.contains(&id)) {
                 gone.push(id);
             }
         }

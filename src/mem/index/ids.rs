@@ -140,15 +140,25 @@ impl IdIndex {
             }
         }
     }
-    /// Asks for the memory that [`IdIndex::get`] will look at, for batches of lookups whose waits then overlap.
-    pub fn prefetch(&self, id: i64) {
+    /// Asks for the memory that [`IdIndex::get`] will look at, for batches of lookups whose waits then overlap. `near` is as for
+    /// [`IdIndex::get_near`].
+    pub fn prefetch_near(&self, near: &mut Option<(i64, NonZeroU32)>, id: i64) {
         let (number, low) = split(id);
-        if let Some(slot) = self.group(number) {
-            let words = self.words.get(slot);
-            // The handle itself in a dense group; in a rank group, whose first word is not at hand yet, the bits and counts it is found by.
-            prefetch(&words[if words.len() == GROUP { low } else { (1 + low / 32).min(words.len() - 1) }]);
-            prefetch(&words[(1 + GROUP / 32 + low / 128).min(words.len() - 1)]);
+        let slot = match *near {
+            Some((last, slot)) if last == number => slot,
+            _ => {
+                let Some(slot) = self.group(number) else { return };
+                *near = Some((number, slot));
+                slot
+            }
+        };
+        let words = self.words.get(slot);
+        // The handle itself in a dense group; in a rank group, whose first word is not at hand yet, the bits and counts it is found by.
+        if words.len() == GROUP {
+            return prefetch(&words[low]);
         }
+        prefetch(&words[(1 + low / 32).min(words.len() - 1)]);
+        prefetch(&words[(1 + GROUP / 32 + low / 128).min(words.len() - 1)]);
     }
     fn get_in(&self, slot: NonZeroU32, low: usize) -> Option<NonZeroU32> {
         let words = self.words.get(slot);

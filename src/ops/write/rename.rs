@@ -82,6 +82,9 @@ fn check_limits(view: &View<'_>, inode: InodeHandle, from: &Resolved<'_>, to: &R
     if old_parent != parent {
         view.check_directory_items(parent, to, to.depth())?;
     }
+    if tree.only_root_has_quota(store) && !stays {
+        return Ok(());
+    }
     let common = tree.common_ancestor(store, old_parent, parent);
     if parent == common && !stays {
         return Ok(());

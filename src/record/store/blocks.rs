@@ -5,7 +5,7 @@ use super::wide::WideBlock;
 use super::{BlockClass, Store};
 use crate::handle::FUSED_BIT;
 use crate::layout::{BlockRecord, block_field as f, fits, pack_block_id, unpack_block_id};
-use crate::{BlockHandle, BlockInfo, InodeHandle};
+use crate::{BlockHandle, BlockInfo, InodeHandle, ReplicaFlags, StorageNumber};
 use std::num::NonZeroU32;
 use vocab::{Block, BlockId, BlockState, GenerationStamp};
 
@@ -102,11 +102,11 @@ impl Store {
     /// Finds blocks by the batch (some tens, as a report lists them): `found[i]` is for `ids[i]`. More than twice as fast as one by one once the store is
     /// larger than the caches, since waits for memory overlap; the records are asked for too, so that using the handles right away is fast.
     pub fn find_blocks(&self, ids: &[BlockId], found: &mut Vec<Option<BlockHandle>>) {
-        for id in ids.iter().filter(|id| !id.is_striped()) {
-            self.block_ids.prefetch(id.0);
-        }
         found.clear();
         let mut group = None;
+        for id in ids.iter().filter(|id| !id.is_striped()) {
+            self.block_ids.prefetch_near(&mut group, id.0);
+        }
         for id in ids {
             let b = match key_without_legacy(*id) {
                 Key::Contiguous(id) if self.legacy_ids.is_empty() => {
@@ -235,6 +235,27 @@ impl Store {
         match place {
             Place::Fused(record, _) => self.fused_info(record),
             Place::Separate(slot) => self.decode_block(*slot, &self.blocks.get(*slot)),
+        }
+    }
+    /// Whether the block is complete, not deleted, exactly this one, and has a good replica on this volume. `false` also where finding out would
+    /// take more than a look at one record.
+    pub fn holds(&self, b: BlockHandle, storage: StorageNumber, block: &Block) -> bool {
+        let number = storage.0 + 1;
+        match self.place(b) {
+            Place::Fused(record, _) => {
+                let at = (0..3).find(|at| record.replica(*at) == number);
+                super::fuse::fused_core(&record) == *block
+                    && at.is_some_and(|at| !super::fuse::flags_of(&record, at).contains(ReplicaFlags::CORRUPT))
+            }
+            Place::Separate(slot) => {
+                let record = self.blocks.get(slot);
+                record.get(f::WIDE) == 0
+                    && record.get(f::LIST) == 0
+                    && record.get(f::DELETED) == 0
+                    && state_of(&record) == BlockState::Complete
+                    && core_of(&record) == *block
+                    && (0..3).any(|at| record.replica(at) == number)
+            }
         }
     }
     /// Its id, length and stamp.

@@ -344,6 +344,11 @@ pub(super) fn fused_core(record: &InodeRecord) -> vocab::Block {
     }
 }
 
+/// Flags of the `at`th fused replica.
+pub(super) fn flags_of(record: &InodeRecord, at: usize) -> ReplicaFlags {
+    ReplicaFlags((record.get(f::REPLICA_FLAGS) >> (at * 4)) as u8 & 15)
+}
+
 /// Whether an inode record can hold these replicas.
 pub(super) fn replicas_fuse(replicas: &[Replica]) -> bool {
     replicas.len() <= 3 && replicas.iter().all(|r| r.index == 0)

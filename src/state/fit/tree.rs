@@ -114,7 +114,8 @@ impl State {
 
     /// That a directory is not the inode itself or below it.
     fn not_below(&self, inode: InodeHandle, directory: InodeHandle, from: &[u8], to: &[u8]) -> Result<(), Unfit> {
-        let mut above = Some(directory);
+        // nothing is below a file, not even a file itself where `directory` is one
+        let mut above = Some(directory).filter(|_| self.store.kind(inode) == KindTag::Directory);
         while let Some(current) = above {
             if current == inode {
                 let text = format!("Rename of {} below itself: {}", text(from), text(to));

@@ -1,0 +1,55 @@
+//! Records of a log, one after another: what a restart and a standby do.
+
+use crate::{Effect, Effects, Fit, Mismatch, Mode, Paths, State, Unsupported};
+use edit::{Record, Rule};
+use namespace::Walker;
+use vocab::Policy;
+
+/// Applies records of a log in order, to one state.
+#[derive(Debug)]
+pub struct Replay {
+    mode: Mode,
+    walker: Walker,
+    effects: Effects,
+}
+
+/// Why a record cannot be applied.
+#[derive(Debug)]
+pub enum Unfitting {
+    /// It contradicts the state.
+    Mismatch(Mismatch),
+    /// It belongs to a feature that is not done here.
+    Unsupported(Unsupported),
+}
+
+impl Replay {
+    /// For a restart or a standby.
+    pub fn new(mode: Mode) -> Replay {
+        Replay { mode, walker: Walker::default(), effects: Effects::new(mode) }
+    }
+
+    /// Fits and applies one record; what it cut off is freed. `Some` where it is a no-op, by that rule.
+    ///
+    /// # Errors
+    /// It does not fit; nothing was changed.
+    pub fn apply(
+        &mut self,
+        state: &mut State,
+        record: &Record<'_>,
+        policy: &Policy,
+    ) -> Result<Option<Rule>, Unfitting> {
+        match state.fit_at(record, policy, Paths::Walk(&mut self.walker)) {
+            Fit::Fits(fitted) => {
+                self.effects.items.clear();
+                state.apply(record, fitted, policy, self.mode, &mut self.effects);
+                if self.effects.items.contains(&Effect::Reclaim) {
+                    while state.reclaim(u64::MAX) {}
+                }
+                Ok(None)
+            }
+            Fit::NoOp(rule) => Ok(Some(rule)),
+            Fit::Mismatch(mismatch) => Err(Unfitting::Mismatch(mismatch)),
+            Fit::Unsupported(unsupported) => Err(Unfitting::Unsupported(unsupported)),
+        }
+    }
+}
