@@ -41,9 +41,11 @@ fn measure(records: usize, java: bool, folder: &Path) -> Result<(), String> {
     composition(&bytes).into_iter().for_each(|(opcode, count)| println!("  {opcode:<18} {count:>8}"));
     drop(bytes);
     let line =
-        |who: &str, seconds: f64| println!("{who:<10} {seconds:>8.2} s {:>12.0} records/s", last.0 as f64 / seconds);
+        |who: &str, seconds: f64| println!("{who:<32} {seconds:>8.3} s {:>12.0} records/s", last.0 as f64 / seconds);
     for _ in 0..3 {
-        line("ironroot", ours(&segment, last, digest)?);
+        let (wall, applying) = ours(&segment, last, digest)?;
+        line("ironroot", wall);
+        line("  CPU of the thread that applies", applying);
     }
     if java {
         let started = start(Side::Java, &source, &folder.join("java"), 2_048, false)?;
@@ -53,17 +55,23 @@ fn measure(records: usize, java: bool, folder: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Replays a segment into an empty state: seconds.
-pub fn ours(segment: &Path, last: Txid, digest: state::Digest) -> Result<f64, String> {
+/// Seconds that this thread has run.
+fn cpu() -> f64 {
+    let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    text.split(' ').next().and_then(|n| n.parse::<f64>().ok()).map_or(f64::NAN, |n| n / 1e9)
+}
+
+/// Replays a segment into an empty state: seconds of the clock, and those that the thread which applies has run.
+fn ours(segment: &Path, last: Txid, digest: state::Digest) -> Result<(f64, f64), String> {
     let disk = os::RealDisk::default();
     let copies = vec![SegmentCopy { path: segment.to_owned(), last }];
     let segments = [Segment { first: Txid(1), last, copies }];
     let (mut state, policy, mut applied) = (World::empty(), Policy::default(), Replay::new(Mode::Restart));
-    let since = Instant::now();
+    let (since, before) = (Instant::now(), cpu());
     let mut apply =
         |_, record: Record<'_>| crate::world::hold(|| applied.apply(&mut state, &record, &policy).map(drop));
     let end = replay(&disk, &segments, Txid(1), RECORD_MAX, &mut |_| (), &mut apply).map_err(|e| format!("{e:?}"))?;
-    let seconds = since.elapsed().as_secs_f64();
+    let seconds = (since.elapsed().as_secs_f64(), cpu() - before);
     if end != last || state.digest() != digest {
         return Err(format!("replay ends at {end} with another state than the calls left"));
     }
@@ -71,7 +79,7 @@ pub fn ours(segment: &Path, last: Txid, digest: state::Digest) -> Result<f64, St
 }
 
 /// A name node's directory with an empty image and one segment. The segment, its last transaction, and the digest of what it leads to.
-pub fn directory(records: usize, folder: &Path) -> std::io::Result<(PathBuf, Txid, state::Digest)> {
+fn directory(records: usize, folder: &Path) -> std::io::Result<(PathBuf, Txid, state::Digest)> {
     let current = folder.join("current");
     fs::create_dir_all(&current)?;
     let image = current.join(format!("fsimage_{:019}", 0));

@@ -160,10 +160,12 @@ pub fn decode_quota(bytes: &[u8]) -> QuotaRecord {
 /// Adds to the use in what [`encode_quota`] gave, as [`crate::quota::add`] does.
 pub fn add_use(bytes: &mut [u8], more: &Usage) {
     let (words, _) = bytes.as_chunks_mut::<8>();
-    let uses = words.iter_mut().skip(1 + 2 + StorageKind::ALL.len());
-    let more = [more.namespace, more.space].into_iter().chain(more.by_kind);
-    for (word, more) in uses.zip(more).filter(|(_, more)| *more != 0) {
-        *word = i64::from_le_bytes(*word).saturating_add(more).to_le_bytes();
+    let Some([namespace, space, by_kind @ ..]) = words.get_mut(1 + 2 + StorageKind::ALL.len()..) else { return };
+    let add = |word: &mut [u8; 8], more| *word = i64::from_le_bytes(*word).saturating_add(more).to_le_bytes();
+    add(namespace, more.namespace);
+    add(space, more.space);
+    if more.by_kind.iter().any(|n| *n != 0) {
+        by_kind.iter_mut().zip(more.by_kind).for_each(|(word, more)| add(word, more));
     }
 }
 
@@ -213,6 +215,10 @@ mod tests {
                 usage: Usage { namespace: usage[0], space: usage[1], by_kind: std::array::from_fn(|i| usage[i + 2]) },
             };
             prop_assert_eq!(decode_quota(&encode_quota(&record)), record);
+            let (mut bytes, mut more) = (encode_quota(&record), record);
+            add_use(&mut bytes, &record.usage);
+            crate::quota::add(&mut more.usage, &record.usage);
+            prop_assert_eq!(decode_quota(&bytes), more);
         }
 
         #[test]

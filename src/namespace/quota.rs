@@ -135,10 +135,11 @@ impl Tree {
     /// What the blocks of a file from the `from`th on count.
     pub fn blocks_usage(&self, store: &Store, file: InodeHandle, shape: &FileShape, from: usize) -> Usage {
         let count = store.block_count_of(file);
-        let mut usage = Usage::default();
-        for at in from..count {
-            let Some(block) = store.block_at(file, at).map(|b| store.block_core(b)) else { break };
-            add(&mut usage, &if at + 1 == count { shape.last(&block) } else { shape.full(&block) });
+        let block = |at| store.block_at(file, at).map(|b| store.block_core(b));
+        let last = count.checked_sub(1).filter(|last| *last >= from).and_then(block);
+        let mut usage = last.map_or(Usage::default(), |last| shape.last(&last));
+        for block in (from + 1..count).map_while(|at| block(at - 1)) {
+            add(&mut usage, &shape.full(&block));
         }
         if !self.snapshots.is_empty() {
             for b in self.past_blocks(store, file) {

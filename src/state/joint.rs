@@ -106,11 +106,19 @@ impl State {
         }
     }
 
-    /// Makes a block complete because a record says so. A live server has asked its DataNodes before it wrote the record (or lets the block be
-    /// committed, where that is allowed), so there the state is left as it is.
-    pub(crate) fn complete_block(&mut self, b: BlockHandle, mode: Mode) {
-        if mode != Mode::Live && self.store.block_state(b) != BlockState::Complete {
-            self.store.edit_block(b, |i| i.state = BlockState::Complete);
+    /// Gives a block the length and stamp of a record, and makes it complete because the record says so. A live server has asked its DataNodes
+    /// before it wrote the record (or lets the block be committed, where that is allowed), so there the state is left as it is.
+    pub(crate) fn finish_block(&mut self, b: BlockHandle, block: Block, mode: Mode) {
+        let was = self.store.block(b);
+        if !self.uncommitted.is_empty() {
+            self.uncommitted.remove(&was.block.id);
+        }
+        let completes = mode != Mode::Live && was.state != BlockState::Complete;
+        if completes || was.block != block {
+            let state = if completes { BlockState::Complete } else { was.state };
+            self.store.edit_block(b, |i| (i.block, i.state) = (block, state));
+        }
+        if completes {
             self.blocks.block_completed(&mut self.store, b);
         }
     }

@@ -2,8 +2,8 @@
 
 use crate::StorageError;
 use crate::journal::local::{Segment, SegmentCopy};
-use crate::journal::reader::{ReadError, SegmentReader};
-use edit::Record;
+use crate::journal::reader::{Chunk, SegmentReader};
+use edit::{Frame, Record};
 use os::disk::Disk;
 use vocab::{InodeId, Txid};
 
@@ -73,6 +73,57 @@ pub fn replay<E>(
     Ok(Txid(run.expected.0.saturating_sub(1)))
 }
 
+/// Segment files up to this size are decoded as they are applied: a thread would cost more than it gains.
+const SMALL_BYTES: u64 = 1 << 20;
+/// Decoded batches that may wait to be applied.
+const BATCHES_AHEAD: usize = 4;
+
+/// Records decoded from one chunk.
+struct Decoded<'c> {
+    frames: Vec<(u64, Frame<'c>)>,
+    /// Where reading ended after these, and why; no reason at the end of the file.
+    end: Option<(u64, Option<String>)>,
+}
+
+impl Decoded<'_> {
+    /// Whether there is nothing to read after these.
+    fn is_last(&self, last: Txid) -> bool {
+        self.end.is_some() || self.frames.last().is_some_and(|(_, frame)| frame.txid >= last)
+    }
+}
+
+self_cell::self_cell!(
+    /// A chunk with what is decoded from it, which borrows names and paths from its bytes.
+    struct Batch {
+        owner: Option<Chunk>,
+        #[covariant]
+        dependent: Decoded,
+    }
+);
+
+/// The next records of a segment, up to transaction `last`.
+fn next_batch(reader: &mut SegmentReader, last: Txid) -> Batch {
+    let offset = reader.offset();
+    let (chunk, end) = match reader.chunk(last) {
+        Ok(Some(chunk)) => (Some(chunk), None),
+        Ok(None) => (None, Some((offset, None))),
+        Err(error) => (None, Some((offset, Some(error.to_string())))),
+    };
+    Batch::new(chunk, |chunk| {
+        let mut decoded = Decoded { frames: Vec::new(), end };
+        for (offset, frame) in chunk.iter().flat_map(Chunk::frames) {
+            match frame {
+                Ok(frame) => decoded.frames.push((offset, frame)),
+                Err(error) => {
+                    decoded.end = Some((offset, Some(error.to_string())));
+                    break;
+                }
+            }
+        }
+        decoded
+    })
+}
+
 struct Run<'r, E> {
     disk: &'r dyn Disk,
     max: usize,
@@ -97,53 +148,90 @@ impl<E> Run<'_, E> {
         failure.map_or(Ok(()), |error| Err(error.into()))
     }
 
-    /// Applies a copy from the expected transaction up to its last.
+    /// Applies a copy from the expected transaction up to its last. One that is not small is read and decoded by a thread of its own, a few chunks
+    /// ahead of what is applied.
     fn copy(&mut self, copy: &SegmentCopy) -> Result<(), ReplayError<E>> {
-        let mut reader = match SegmentReader::open(self.disk, &copy.path, self.max) {
-            Ok(reader) => reader,
+        let opened = SegmentReader::open(self.disk, &copy.path, self.max)
+            .and_then(|reader| Ok((self.disk.metadata(&copy.path)?.map_or(0, |found| found.length), reader)));
+        let (length, mut reader) = match opened {
+            Ok(opened) => opened,
             Err(error) => return Err(self.unreadable(copy, 0, &error.to_string()).into()),
         };
         let mut catching_up = true;
-        while self.expected <= copy.last {
-            let offset = reader.offset();
-            let frame = match reader.next() {
-                Ok(Some(frame)) => frame,
-                Ok(None) => {
-                    let reason = format!(
+        if length <= SMALL_BYTES {
+            while self.expected <= copy.last {
+                self.batch(copy, next_batch(&mut reader, copy.last), &mut catching_up)?;
+            }
+            return Ok(());
+        }
+        std::thread::scope(|scope| {
+            let (sender, receiver) = std::sync::mpsc::sync_channel(BATCHES_AHEAD);
+            let last = copy.last;
+            scope.spawn(move || {
+                loop {
+                    let next = next_batch(&mut reader, last);
+                    let ends = next.borrow_dependent().is_last(last);
+                    // nobody receives any more once a record was refused
+                    if sender.send(next).is_err() || ends {
+                        break;
+                    }
+                }
+            });
+            while self.expected <= copy.last
+                && let Ok(next) = receiver.recv()
+            {
+                self.batch(copy, next, &mut catching_up)?;
+            }
+            Ok(())
+        })
+    }
+
+    fn batch(&mut self, copy: &SegmentCopy, mut batch: Batch, catching_up: &mut bool) -> Result<(), ReplayError<E>> {
+        batch.with_dependent_mut(|_, decoded| {
+            for (offset, frame) in decoded.frames.drain(..) {
+                self.record(copy, offset, frame, catching_up)?;
+            }
+            match &decoded.end {
+                Some((offset, reason)) if self.expected <= copy.last => {
+                    let early = format!(
                         "got premature end-of-file at txid {}; expected file to go up to {}",
                         self.expected.0.saturating_sub(1),
                         copy.last
                     );
-                    return Err(self.unreadable(copy, offset, &reason).into());
+                    Err(self.unreadable(copy, *offset, reason.as_deref().unwrap_or(&early)).into())
                 }
-                Err(
-                    error @ (ReadError::Io(_) | ReadError::Header(_) | ReadError::Record(_) | ReadError::Truncated),
-                ) => {
-                    return Err(self.unreadable(copy, offset, &error.to_string()).into());
-                }
-            };
-            let (got, expected, path) = (frame.txid, self.expected, || copy.path.clone());
-            match got.cmp(&expected) {
-                std::cmp::Ordering::Less if catching_up => continue,
-                std::cmp::Ordering::Less => return Err(StorageError::OutOfOrder { path: path(), expected, got }.into()),
-                std::cmp::Ordering::Greater => {
-                    return Err(StorageError::GapInside { path: path(), expected, got }.into());
-                }
-                std::cmp::Ordering::Equal => {}
+                _ => Ok(()),
             }
-            catching_up = false;
-            (self.apply)(got, frame.record).map_err(|error| ReplayError::Apply {
-                txid: got,
-                offset,
-                path: copy.path.display().to_string(),
-                error,
-            })?;
-            self.expected = got.next();
-            self.seen.records += 1;
-            self.seen.txid = got;
-            if self.seen.records.is_multiple_of(PROGRESS_RECORDS) {
-                (self.progress)(self.seen);
-            }
+        })
+    }
+
+    fn record(
+        &mut self,
+        copy: &SegmentCopy,
+        offset: u64,
+        frame: Frame<'_>,
+        catching_up: &mut bool,
+    ) -> Result<(), ReplayError<E>> {
+        let (got, expected, path) = (frame.txid, self.expected, || copy.path.clone());
+        match got.cmp(&expected) {
+            _ if expected > copy.last => return Ok(()),
+            std::cmp::Ordering::Less if *catching_up => return Ok(()),
+            std::cmp::Ordering::Less => return Err(StorageError::OutOfOrder { path: path(), expected, got }.into()),
+            std::cmp::Ordering::Greater => return Err(StorageError::GapInside { path: path(), expected, got }.into()),
+            std::cmp::Ordering::Equal => {}
+        }
+        *catching_up = false;
+        (self.apply)(got, frame.record).map_err(|error| ReplayError::Apply {
+            txid: got,
+            offset,
+            path: copy.path.display().to_string(),
+            error,
+        })?;
+        self.expected = got.next();
+        self.seen.records += 1;
+        self.seen.txid = got;
+        if self.seen.records.is_multiple_of(PROGRESS_RECORDS) {
+            (self.progress)(self.seen);
         }
         Ok(())
     }

@@ -38,7 +38,9 @@ fn below_inode(before: &[u8]) -> bool {
 
 /// The last component, empty for `/`.
 pub fn name(path: &[u8]) -> &[u8] {
-    components(path).next_back().unwrap_or(b"")
+    let end = path.iter().rposition(|b| *b != b'/').map_or(0, |last| last + 1);
+    let start = memchr::memrchr(b'/', &path[..end]).map_or(0, |slash| slash + 1);
+    &path[start..end]
 }
 
 /// The path without its last component; `None` for `/`. Trailing slashes do not count.
@@ -120,6 +122,6 @@ mod tests {
         assert_eq!(parent(b"/a"), Some(&b"/"[..]));
         assert_eq!(parent(b"/a/b/"), Some(&b"/a"[..]));
         assert_eq!(name(b"/a/b/"), b"b");
-        assert_eq!(name(b"/"), b"");
+        assert_eq!((name(b"/"), name(b""), name(b"a"), name(b"//a//b")), (&b""[..], &b""[..], &b"a"[..], &b"b"[..]));
     }
 }

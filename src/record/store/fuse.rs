@@ -264,8 +264,7 @@ impl Store {
             return;
         }
         let b = handle(record.inline_block(0));
-        let replicas = self.replicas(b);
-        let info = self.block(b);
+        let (info, replicas) = self.block_and_replicas(b);
         if self.block_file(b) != Some(h) || !replicas_fuse(&replicas) || !self.write_fused(h, &info) {
             return;
         }

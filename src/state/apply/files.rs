@@ -96,10 +96,10 @@ impl State {
         let old = self.store.block_count_of(file);
         for (i, block) in new.iter().enumerate().take(old) {
             let Some(b) = self.store.block_at(file, i) else { break };
-            self.update_block(b, *block);
             if complete || i + 1 < new.len() {
-                self.complete_block(b, mode);
+                self.finish_block(b, *block, mode);
             } else {
+                self.update_block(b, *block);
                 self.block_changed(b);
             }
         }
@@ -122,8 +122,7 @@ impl State {
         let from = self.store.block_count_of(file).saturating_sub(1);
         self.with_usage(file, from, |s| {
             if let (Some(block), Some(b)) = (penultimate, s.store.last_block(file)) {
-                s.update_block(b, *block);
-                s.complete_block(b, cx.mode);
+                s.finish_block(b, *block, cx.mode);
             }
             s.push_block(file, last, BlockState::UnderConstruction);
         });

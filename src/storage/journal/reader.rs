@@ -12,6 +12,32 @@ const WINDOW_BYTES: usize = 1 << 20;
 /// A sector: what a disk writes as a whole.
 const SECTOR_BYTES: u64 = 512;
 
+/// Bytes of whole frames that are handed on together.
+pub(crate) const CHUNK_BYTES: usize = 256 << 10;
+
+/// Frames cut out of a segment.
+#[derive(Debug)]
+pub(crate) struct Chunk {
+    bytes: Vec<u8>,
+    /// Offset of the first one in the file.
+    offset: u64,
+    hops: Vec<Hop>,
+    layout: LayoutVersion,
+}
+
+impl Chunk {
+    /// Decodes frame by frame: each with its offset in the file, up to the first one that is no record.
+    pub(crate) fn frames(&self) -> impl Iterator<Item = (u64, Result<Frame<'_>, ReadError>)> {
+        let mut at = 0;
+        self.hops.iter().map(move |hop| {
+            let start = at;
+            at += hop.length;
+            let frame = frame::record(&self.bytes[start..at], self.layout, hop).map_err(ReadError::Record);
+            (self.offset + start as u64, frame)
+        })
+    }
+}
+
 /// Why a segment cannot be read on.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
@@ -115,6 +141,28 @@ impl SegmentReader {
                 }
             }
         }
+    }
+
+    /// The next frames, up to the one of transaction `last` and to about [`CHUNK_BYTES`], copied out so that they can be decoded elsewhere;
+    /// `None` where [`SegmentReader::next`] gives it.
+    ///
+    /// # Errors
+    /// Those of [`SegmentReader::next`] about the first frame; what is wrong with a later one is told by the next call.
+    pub(crate) fn chunk(&mut self, last: Txid) -> Result<Option<Chunk>, ReadError> {
+        let Some(mut hop) = self.look()? else { return Ok(None) };
+        let (offset, begin, layout) = (self.offset, self.start, self.layout);
+        let mut hops = Vec::new();
+        loop {
+            self.start += hop.length;
+            self.offset += hop.length as u64;
+            let ends = hop.txid >= last || self.start - begin >= CHUNK_BYTES;
+            hops.push(hop);
+            match frame::hop(&self.window[self.start..self.end], self.layout, self.max) {
+                Ok(Decoded::Frame(next)) if !ends => hop = next,
+                _ => break,
+            }
+        }
+        Ok(Some(Chunk { bytes: self.window[begin..self.start].to_vec(), offset, hops, layout }))
     }
 
     /// The frame at the present offset, without moving.
