@@ -339,7 +339,7 @@ fn every_way(scenario: &str) {
 
 #[test]
 fn directories_show_what_hadoop_showed() {
-    for scenario in ["empty", "basic", "symlinks", "tokens", "rolling-finalized", "root-snapshot"] {
+    for scenario in ["empty", "basic", "symlinks", "tokens", "rolling-finalized"] {
         every_way(scenario);
     }
 }
@@ -493,7 +493,6 @@ fn features_that_are_not_supported_are_refused_by_name_and_nothing_changes() {
     for (scenario, feature) in [
         ("fsimage/3.5.0/cache", "cache pools"),
         ("fsimage/3.5.0/ez", "encryption zones"),
-        ("fsimage/3.5.0/compressed", "codec"),
         ("edits/3.5.0/smallops", "transaction 59"),
     ] {
         let directory = Directory::of(scenario);
