@@ -18,6 +18,9 @@ pub(super) enum Failure {
     /// The content of the input.
     #[error("{0}")]
     Content(String),
+    /// No image can be made of the XML; told as it is.
+    #[error("OfflineImageReconstructor failed: {0}")]
+    Reconstruction(String),
     /// What was asked for; told as it is.
     #[error("{0}")]
     Refused(String),

@@ -10,6 +10,7 @@ mod failure;
 mod image;
 mod options;
 mod size;
+mod stanza;
 mod text;
 mod xml;
 

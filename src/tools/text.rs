@@ -1,5 +1,7 @@
 //! Small pieces of text as Java writes them.
 
+use super::failure::Failure;
+
 /// Milliseconds since 1970 as `yyyy-MM-ddTHH:mm:ss.SSS` in UTC.
 pub(super) fn utc(milliseconds: i64) -> String {
     const DAY: i64 = 86_400_000;
@@ -28,6 +30,22 @@ pub(super) fn hex(bytes: &[u8]) -> String {
         _ = write!(text, "{byte:02x}");
         text
     })
+}
+
+/// Bytes of hexadecimal digits.
+pub(super) fn unhex(text: &str) -> Result<Vec<u8>, Failure> {
+    let bad = || Failure::Content(format!("{text} is no hexadecimal number"));
+    let digits: Vec<u32> = text.chars().map(|c| c.to_digit(16)).collect::<Option<_>>().ok_or_else(bad)?;
+    if digits.len() % 2 == 1 {
+        return Err(bad());
+    }
+    Ok(digits.chunks(2).map(|pair| (pair[0] << 4 | pair[1]) as u8).collect())
+}
+
+/// The time that [`utc`] wrote.
+pub(super) fn from_utc(text: &str) -> Result<i64, Failure> {
+    let time = format!("{text}Z").parse::<jiff::Timestamp>();
+    Ok(time.map_err(|error| Failure::Content(format!("Unparseable date: \"{text}\": {error}")))?.as_millisecond())
 }
 
 /// Bytes in the largest unit that leaves at least one, as `StringUtils.byteDesc`: `2 MB`, `1.50 KB`.

@@ -7,7 +7,6 @@
 mod parse;
 mod sink;
 mod source;
-mod stanza;
 
 use super::failure::Failure;
 use super::options::{Given, Known};

@@ -1,7 +1,8 @@
 //! Records out of the XML that a viewer wrote.
 
-use super::stanza::Stanza;
 use crate::tools::failure::Failure;
+use crate::tools::stanza::Stanza;
+use crate::tools::text::unhex;
 use edit::record::{AddClose, Bytes, CacheDirective, CachePool, Permission, RenameOption, Text, Token};
 use edit::{Opcode, Record};
 use vocab::acl::{AclEntry, AclKind, AclScope};
@@ -351,13 +352,4 @@ impl Data<'_> {
             default_replication: self.0.optional_number("DEFAULTREPLICATION")?,
         })
     }
-}
-
-fn unhex(text: &str) -> Read<Vec<u8>> {
-    let bad = || Failure::Content(format!("{text} is no hexadecimal number"));
-    let digits: Vec<u32> = text.chars().map(|c| c.to_digit(16)).collect::<Option<_>>().ok_or_else(bad)?;
-    if digits.len() % 2 == 1 {
-        return Err(bad());
-    }
-    Ok(digits.chunks(2).map(|pair| (pair[0] << 4 | pair[1]) as u8).collect())
 }

@@ -2,8 +2,8 @@
 
 use super::parse;
 use super::sink::Sink;
-use super::stanza::{Stanza, broken};
 use crate::tools::failure::Failure;
+use crate::tools::stanza::{Stanza, broken};
 use os::RealDisk;
 use quick_xml::Reader;
 use quick_xml::events::Event;

@@ -10,6 +10,8 @@ mod diffs;
 mod distribution;
 pub(super) mod entries;
 mod inodes;
+mod rebuild;
+mod reverse;
 pub(super) mod source;
 mod tree;
 mod view;
@@ -65,6 +67,10 @@ pub fn run(words: &[String]) -> ExitCode {
             super::usage(None, USAGE);
             ExitCode::from(super::FAILED)
         }
+        Err(failure @ Failure::Reconstruction(_)) => {
+            eprintln!("{failure}");
+            ExitCode::FAILURE
+        }
         other => super::ended(other, "Encountered exception.  Exiting: "),
     }
 }
@@ -84,6 +90,8 @@ fn process(given: &Given) -> Result<(), Failure> {
             let ranges = distribution::Ranges { max_size: number("maxSize")?, step, readable: given.has("format") };
             distribution::write(&opened(input)?, ranges, &mut output(given)?)
         }
+        "REVERSEXML" => reverse::write(input, Path::new(given.value("o").unwrap_or("-")))
+            .map_err(|failure| Failure::Reconstruction(failure.to_string())),
         "DETECTCORRUPTION" => {
             corruption::write(&opened(input)?, given.value("delimiter").unwrap_or("\t"), &mut output(given)?)
         }

@@ -1,4 +1,4 @@
-//! Elements of an edit log in XML.
+//! Elements of the viewers' XML.
 
 use crate::tools::failure::Failure;
 use quick_xml::Reader;
@@ -68,6 +68,21 @@ impl Stanza {
     /// All elements of a name.
     pub(super) fn all<'s>(&'s self, name: &'s str) -> impl Iterator<Item = &'s Stanza> {
         self.children.iter().filter(move |(known, _)| known == name).map(|(_, child)| child)
+    }
+    /// Puts an element at the end.
+    pub(super) fn add(&mut self, name: String, child: Stanza) {
+        self.children.push((name, child));
+    }
+    /// The texts of all elements of a name.
+    pub(super) fn texts<'s>(&'s self, name: &'s str) -> impl Iterator<Item = &'s str> {
+        self.all(name).map(|child| child.text.as_str())
+    }
+    /// The numbers in all elements of a name.
+    pub(super) fn numbers<'s, N: FromStr>(&'s self, name: &'s str) -> impl Iterator<Item = Result<N, Failure>> + 's
+    where
+        N: 's,
+    {
+        self.texts(name).map(number)
     }
     /// The first element of a name, which must be there.
     pub(super) fn expect(&self, name: &str) -> Result<&Stanza, Failure> {
