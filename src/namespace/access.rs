@@ -262,13 +262,11 @@ impl<'a> Checker<'a> {
                 AclKind::User if name == Some(self.user) => {
                     return masked(permission).implies(access);
                 }
-                AclKind::Group => {
-                    if self.in_group(name.unwrap_or(group)) {
-                        if masked(permission).implies(access) {
-                            return true;
-                        }
-                        matched = true;
+                AclKind::Group if self.in_group(name.unwrap_or(group)) => {
+                    if masked(permission).implies(access) {
+                        return true;
                     }
+                    matched = true;
                 }
                 _ => {}
             }

@@ -177,8 +177,8 @@ impl Walk<'_> {
     }
 
     fn add_directory(&mut self, inode: InodeHandle, path: &[u8], sum: &DirectoryDiff) {
-        let later = |name: &Box<[u8]>| self.tree.child_at(self.store, inode, name, self.later);
-        let created: Vec<Gone> = sum.created.iter().filter_map(later).collect();
+        let later = |name: &[u8]| self.tree.child_at(self.store, inode, name, self.later);
+        let created: Vec<Gone> = sum.created.iter().filter_map(|name| later(name)).collect();
         for entry in created.iter().filter(|e| e.link != Link::Plain) {
             let target = join(path, entry.name(self.store));
             self.renames.entry(entry.inode).or_default().target.get_or_insert(target);
