@@ -261,7 +261,8 @@ fn every_quirk_has_a_test_of_its_name() {
     }
     // a scenario is a test of its name
     let scenarios = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/scenario")).expect("scenarios");
-    let stems = scenarios.filter_map(|entry| entry.ok()?.file_name().into_string().ok()?.strip_suffix(".txt").map(str::to_owned));
+    let stems = scenarios
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok()?.strip_suffix(".txt").map(str::to_owned));
     tests.extend(stems);
     let mut findings = Vec::new();
     for (name, text) in &sources {

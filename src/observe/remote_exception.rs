@@ -335,12 +335,8 @@ mod tests {
             access_control,
             r#"Permission denied: user=alice, access=WRITE, inode="/d":super:supergroup:drwxr-xr-x"#,
         );
-        let file = PermissionDenied {
-            directory: false,
-            access: Action::READ_EXECUTE,
-            mode: Mode::new(0o640),
-            ..denied
-        };
+        let file =
+            PermissionDenied { directory: false, access: Action::READ_EXECUTE, mode: Mode::new(0o640), ..denied };
         says(
             Refusal::PermissionDenied(Box::new(file)),
             access_control,

@@ -107,7 +107,13 @@ impl<'a> View<'a> {
     }
 
     /// Status of an inode as it was at a snapshot.
-    pub fn past_status(&self, inode: InodeHandle, name: Vec<u8>, storage_policy: u8, snapshot: SnapshotId) -> FileStatus<'a> {
+    pub fn past_status(
+        &self,
+        inode: InodeHandle,
+        name: Vec<u8>,
+        storage_policy: u8,
+        snapshot: SnapshotId,
+    ) -> FileStatus<'a> {
         let (tree, store) = (&self.state.tree, &self.state.store);
         let mut status = self.status_of(inode, tree.inode_at(store, inode, snapshot), Cow::Owned(name), storage_policy);
         match status.kind {
@@ -284,7 +290,8 @@ impl<'a> View<'a> {
                 last = Some((*b, start));
             }
             // the first block comes for an empty range too
-            let touches = start < end && start + size > offset || start == end && start == 0 && answer.blocks.is_empty();
+            let touches =
+                start < end && start + size > offset || start == end && start == 0 && answer.blocks.is_empty();
             if touches {
                 answer.blocks.push(self.locate(*b, start, reader));
             }

@@ -92,14 +92,21 @@ impl Decoded<'_> {
     }
 }
 
-self_cell::self_cell!(
-    /// A chunk with what is decoded from it, which borrows names and paths from its bytes.
-    struct Batch {
-        owner: Option<Chunk>,
-        #[covariant]
-        dependent: Decoded,
-    }
-);
+/// Apart, for what the macro writes: it forgets a value that it has just moved out of.
+#[allow(clippy::mem_forget)]
+mod batch {
+    use super::{Chunk, Decoded};
+
+    self_cell::self_cell!(
+        /// A chunk with what is decoded from it, which borrows names and paths from its bytes.
+        pub(super) struct Batch {
+            owner: Option<Chunk>,
+            #[covariant]
+            dependent: Decoded,
+        }
+    );
+}
+use batch::Batch;
 
 /// The next records of a segment, up to transaction `last`.
 fn next_batch(reader: &mut SegmentReader, last: Txid) -> Batch {

@@ -78,10 +78,10 @@ impl Stanza {
         self.all(name).map(|child| child.text.as_str())
     }
     /// The numbers in all elements of a name.
-    pub(super) fn numbers<'s, N: FromStr>(&'s self, name: &'s str) -> impl Iterator<Item = Result<N, Failure>> + 's
-    where
-        N: 's,
-    {
+    pub(super) fn numbers<'s, N: FromStr + 's>(
+        &'s self,
+        name: &'s str,
+    ) -> impl Iterator<Item = Result<N, Failure>> + 's {
         self.texts(name).map(number)
     }
     /// The first element of a name, which must be there.

@@ -381,7 +381,7 @@ impl Pair {
     pub fn restart(&mut self) {
         self.restarts += 1;
         for side in [&mut self.java, &mut self.ours] {
-            if self.restarts % 2 == 0 {
+            if self.restarts.is_multiple_of(2) {
                 side.fixture.crash()
             } else {
                 side.fixture.restart()

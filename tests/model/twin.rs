@@ -793,21 +793,19 @@ impl Twin {
     pub fn info(&self, who: &Who, path: &str) -> Out {
         match self.walk(who, path, false) {
             // no inode, and shown as one
-            Ok(path) if path == "/.reserved" => {
-                Ok(Answer::Status(Some(Status {
-                    id: -1,
-                    directory: true,
-                    length: 0,
-                    replication: 0,
-                    block_size: 0,
-                    mtime: 0,
-                    atime: 0,
-                    mode: 0o1770,
-                    owner: String::new(),
-                    group: String::new(),
-                    children: 0,
-                })))
-            }
+            Ok(path) if path == "/.reserved" => Ok(Answer::Status(Some(Status {
+                id: -1,
+                directory: true,
+                length: 0,
+                replication: 0,
+                block_size: 0,
+                mtime: 0,
+                atime: 0,
+                mode: 0o1770,
+                owner: String::new(),
+                group: String::new(),
+                children: 0,
+            }))),
             Ok(path) => Ok(Answer::Status(self.status(&path))),
             Err(ACCESS) if who.superuser => Ok(Answer::Status(None)),
             Err(kind) => Err(kind),

@@ -1,9 +1,11 @@
 //! getBatchedListing: pages of several directories in one call.
 
-use super::listing::{ListingVisitor, Page, check_no_snapshots, list_directory, list_past, list_reserved, list_snapshots};
+use super::listing::{
+    ListingVisitor, Page, check_no_snapshots, list_directory, list_past, list_reserved, list_snapshots,
+};
 use crate::View;
-use namespace::{Resolved, Walk};
 use namespace::resolve::is_exactly_reserved;
+use namespace::{Resolved, Walk};
 use record::KindTag;
 use vocab::{Action, Refusal};
 

@@ -2,8 +2,8 @@
 
 use crate::View;
 use crate::status::{FileStatus, LocatedBlocks, reserved_status};
-use namespace::{Resolved, Walk};
 use namespace::resolve::is_exactly_reserved;
+use namespace::{Resolved, Walk};
 use record::{Features, InodeHandle, KindTag};
 use vocab::{Action, Refusal};
 
@@ -29,8 +29,8 @@ fn status_of<'a>(view: &View<'a>, path: &[u8], walk: Walk) -> Result<Option<File
 
 /// Status of `.snapshot` itself: a directory with nothing of its own.
 fn snapshots_status<'a>(view: &View<'a>, directory: InodeHandle) -> Option<FileStatus<'a>> {
-    let allowed = directory == view.state.tree.root()
-        || view.state.store.features(directory).contains(Features::SNAPSHOTTABLE);
+    let allowed =
+        directory == view.state.tree.root() || view.state.store.features(directory).contains(Features::SNAPSHOTTABLE);
     allowed.then(|| FileStatus { id: vocab::InodeId(-1), mode: vocab::Mode::new(0o777), ..reserved_status() })
 }
 

@@ -80,9 +80,7 @@ impl ContentSummaryWalk {
         totals.files += totals.symlinks; // clients see links as files here
         let (quota, policy) = match &self.past {
             Some(top) => (top.quota, top.erasure_coding_policy.clone()),
-            None => {
-                (top.map_or(Quota::default(), |top| limits(view, top)), top.and_then(|top| policy_name(view, top)))
-            }
+            None => (top.map_or(Quota::default(), |top| limits(view, top)), top.and_then(|top| policy_name(view, top))),
         };
         Ok(Some(ContentSummary { totals, past, quota, erasure_coding_policy: policy.unwrap_or_default() }))
     }

@@ -191,7 +191,7 @@ impl GetAdditionalDatanode {
             self.existing.iter().filter_map(|(n, s)| blocks.find_storage(n, s)).collect();
         let shape = view.state.tree.file_shape(&view.state.store, file);
         let request = TargetRequest {
-            writer: blocks.node_at(&machine),
+            writer: blocks.node_at(machine),
             replicas: self.count,
             block_size: shape.map_or(0, |s| s.block_size),
             storage_policy: shape.map_or(0, |s| s.storage_policy),

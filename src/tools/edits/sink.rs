@@ -75,7 +75,7 @@ impl Sink {
             (Form::Xml, None) => self.out.write_all(edit::xml::CLOSING.as_bytes())?,
             (Form::Xml, Some(failure)) => {
                 let opened = edit::xml::CLOSING.trim_end();
-                write!(self.out, "{opened}<ERROR>{failure}</ERROR>\n")?;
+                writeln!(self.out, "{opened}<ERROR>{failure}</ERROR>")?;
             }
             (Form::Statistics { counts }, _) => {
                 let text = statistics(self.layout, counts);
