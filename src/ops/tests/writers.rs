@@ -283,6 +283,6 @@ fn leases_past_the_hard_limit_are_recovered() {
     assert_eq!(w.turn(&superuser(), |t| check_leases(t, || "HDFS_NameNode-1".into())), 2);
     assert!(w.closed("/x/empty") && !w.closed("/x/written"));
     let file = w.state.tree.find(&w.state.store, id).unwrap();
-    assert_eq!(&*w.state.tree.construction(file).unwrap().client, "HDFS_NameNode-1");
+    assert_eq!(w.state.tree.construction(file).unwrap().client, "HDFS_NameNode-1");
     assert!(w.recovery_order(1).is_some());
 }

@@ -19,10 +19,10 @@ fn add_of_a_closed_file_is_the_old_append() {
     w.apply(&Record::Add(Box::new(add)));
     let file = w.find("/f").unwrap();
     assert_eq!((w.state.store.inode_id(file), w.is_open("/f")), (id, true));
-    assert_eq!(&*w.state.tree.construction(file).unwrap().client, "later");
+    assert_eq!(w.state.tree.construction(file).unwrap().client, "later");
     let again = AddClose { client_name: "third".into(), ..w.add_record("/f", vec![block(1, 1, 40), block(2, 1, 0)]) };
     w.apply(&Record::Add(Box::new(again)));
-    assert_eq!(&*w.state.tree.construction(file).unwrap().client, "later", "stays open for its first holder");
+    assert_eq!(w.state.tree.construction(file).unwrap().client, "later", "stays open for its first holder");
     assert_eq!(w.blocks("/f"), [block(1, 1, 40), block(2, 1, 0)]);
 }
 

@@ -49,7 +49,8 @@ fn filled(directories: i64) -> State {
                 InodeKind::File { replication: 3, block_size: 1 << 27, storage_policy: 0, erasure_coding_policy: 0 };
             let file = build.add(store, &inode(id, kind), format!("file-{f:03}").as_bytes());
             for at in 0..1 + f % 2 {
-                let block = Block { id: BlockId(1 << 30 | id * 2 + at), length: 5, stamp: GenerationStamp(1_000 + id) };
+                let block =
+                    Block { id: BlockId((1 << 30) + id * 2 + at), length: 5, stamp: GenerationStamp(1_000 + id) };
                 store.push_block(file, &BlockInfo { block, replication: 3, ..BlockInfo::default() });
             }
             children.push(file);
@@ -75,7 +76,7 @@ fn counted(directories: i64) -> (u64, u64) {
         loaded = Some(load_input(&&bytes[..], digest, fresh, loading).expect("loads"));
     });
     let state = loaded.expect("loaded").state;
-    let save = Counting::count(|| drop(encode_with(&state, CONTEXT, &options, &mut |_| {}).expect("encodes")));
+    let save = Counting::count(|| _ = encode_with(&state, CONTEXT, &options, &mut |_| {}).expect("encodes"));
     (load, save)
 }
 
