@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 /// Crates beside this one whose structures are written down.
-const CRATES: [&str; 6] = ["vocab", "mem", "record", "namespace", "state", "storage/arena"];
+const CRATES: [&str; 7] = ["vocab", "mem", "record", "namespace", "blocks", "state", "storage/arena"];
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     let Ok(entries) = fs::read_dir(folder) else { return };
