@@ -51,6 +51,18 @@ fn a_log_cut_short_ends_with_the_error_and_recovery_goes_on() {
     assert!(written.ends_with("  </RECORD>\n</EDITS><ERROR>Premature EOF from inputStream</ERROR>\n"), "{written}");
     assert!(output.stderr.ends_with(b"Encountered exception. Exiting: Premature EOF from inputStream\n"));
 
+    for (content, message) in [
+        (&b"garbage!"[..], "Unexpected version of the file system log file: 1734439522. Current version = -67."),
+        (b"", "Reached EOF when reading log header"),
+    ] {
+        std::fs::write(&damaged, content).expect("writes");
+        let output = run(&["oev", "-i", text(&damaged), "-o", text(&work.join("out"))]);
+        assert_eq!(output.status.code(), Some(255));
+        let expected = format!("Encountered exception. Exiting: {message}\n");
+        assert_eq!(String::from_utf8_lossy(&output.stderr), expected);
+        assert_eq!(bytes(&work.join("out")), b"", "nothing is written before the header is read");
+    }
+
     let mut flipped = whole;
     flipped[3000] = 0x55;
     std::fs::write(&damaged, &flipped).expect("writes");

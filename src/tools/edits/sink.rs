@@ -16,6 +16,8 @@ enum Form {
 pub(super) struct Sink {
     form: Form,
     layout: LayoutVersion,
+    /// Whether the log's header was read: before that nothing is written.
+    started: bool,
     out: Box<dyn Write>,
     text: String,
     bytes: Vec<u8>,
@@ -33,12 +35,13 @@ impl Sink {
                 return Err(Failure::Content(format!("Unknown processor {processor} {valid}")));
             }
         };
-        Ok(Sink { form, layout: LayoutVersion::CURRENT, out, text: String::new(), bytes: Vec::new() })
+        Ok(Sink { form, layout: LayoutVersion::CURRENT, started: false, out, text: String::new(), bytes: Vec::new() })
     }
 
     /// The layout of the log, before its first record.
     pub(super) fn start(&mut self, layout: LayoutVersion) -> Result<(), Failure> {
         self.layout = layout;
+        self.started = true;
         match &self.form {
             Form::Xml => self.out.write_all(edit::xml::opening(layout).as_bytes())?,
             Form::Binary => {
@@ -72,6 +75,7 @@ impl Sink {
     /// The end, with what went wrong if anything did.
     pub(super) fn close(&mut self, failure: Option<&Failure>) -> Result<(), Failure> {
         match (&self.form, failure) {
+            _ if !self.started => {}
             (Form::Xml, None) => self.out.write_all(edit::xml::CLOSING.as_bytes())?,
             (Form::Xml, Some(failure)) => {
                 let opened = edit::xml::CLOSING.trim_end();

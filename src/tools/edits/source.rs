@@ -4,6 +4,7 @@ use super::parse;
 use super::sink::Sink;
 use crate::tools::failure::Failure;
 use crate::tools::stanza::{Stanza, broken};
+use edit::error::{DecodeError, Reason};
 use os::RealDisk;
 use quick_xml::Reader;
 use quick_xml::events::Event;
@@ -65,6 +66,14 @@ fn told(path: &Path, error: ReadError) -> Failure {
             Failure::Content(path.display().to_string())
         }
         ReadError::Truncated => Failure::content("Premature EOF from inputStream"),
+        ReadError::Header(DecodeError { reason: Reason::HeaderTruncated, .. }) => {
+            Failure::content("Reached EOF when reading log header")
+        }
+        ReadError::Header(DecodeError { reason: Reason::HeaderLayout(layout), .. }) => {
+            let current = LayoutVersion::CURRENT.0;
+            let what = format!("Unexpected version of the file system log file: {layout}.");
+            Failure::Content(format!("{what} Current version = {current}."))
+        }
         other => other.into(),
     }
 }
