@@ -144,7 +144,7 @@ impl Load<'_> {
         }
         match self.read_image(directories, inspection, info, newest) {
             Err(error @ StartError::Image(_)) if self.upgrade.is_none() => {
-                self.read_older_image(directories, inspection, info, &images[1..], error)
+                self.read_older_image(directories, inspection, info, &images, error)
             }
             read => read,
         }
@@ -163,20 +163,29 @@ impl Load<'_> {
         Ok(Read { state, checkpoint: (image, image_ms), last, replayed, arena: None })
     }
 
-    /// Where no copy of the newest image can be used: the first older one that is whole and has all edits since. If there is none, `error` stands.
+    /// Where no copy of the newest image, the first of `images`, can be used: the first older one that is whole and has all edits since, at
+    /// least to where the newest one stood. If there is none, `error` stands.
     // Quirk: an_older_image_with_all_edits_is_started_from: Hadoop gives up with the newest image
     fn read_older_image(
         &self,
         directories: &Directories,
         inspection: &Inspection,
         info: &StorageInfo,
-        older: &[Newest],
+        images: &[Newest],
         error: StartError,
     ) -> Result<Read, StartError> {
-        for image in older {
+        for image in &images[1..] {
             tracing::error!("The newest image cannot be used: {error}");
             tracing::error!("Trying the older image for txid {} and all edits after it", image.txid);
             match self.read_image(directories, inspection, info, image) {
+                // what lies between is nowhere else
+                Ok(read) if read.last < images[0].txid => {
+                    tracing::error!(
+                        "The edits after it end at {}, before the newest image's {}",
+                        read.last,
+                        images[0].txid
+                    );
+                }
                 Ok(read) => {
                     tracing::error!("STARTED FROM THE OLDER IMAGE for txid {}: look at your disks", image.txid);
                     // as old as can be, so that a whole image is saved at once

@@ -244,14 +244,14 @@ fn keys_without_effect_are_named_once() {
     if Kind::under_test() == Kind::Java {
         return;
     }
-    case.site.set("dfs.namenode.audit.log.token.tracking.id", "true");
+    case.site.set("dfs.namenode.missing.checkpoint.periods.before.shutdown", "4");
     case.site.set("fs.defaultFS", "file:///");
     let ended = case.run(&[]);
     assert_eq!(ended.code, Some(1));
     case.site.set("fs.defaultFS", format!("hdfs://127.0.0.1:{}", free_port()));
     let node = NameNode::start(Kind::Ironroot, &case.site);
     let log = fs::read_to_string(case.site.folder().join("namenode.log")).unwrap();
-    let named = "Set, but without effect in this version: dfs.namenode.audit.log.token.tracking.id";
+    let named = "Set, but without effect in this version: dfs.namenode.missing.checkpoint.periods.before.shutdown";
     assert_eq!(log.matches(named).count(), 1, "{log}");
     node.stop();
 }
@@ -268,7 +268,7 @@ fn features_of_later_versions() {
     for file in fs::read_dir(written).unwrap().map(|entry| entry.unwrap()) {
         fs::copy(file.path(), case.current(&file.file_name().to_string_lossy())).unwrap();
     }
-    case.refused(&[], 1, "snapshots are not supported by this version");
+    case.refused(&[], 1, "cache pools are not supported by this version");
     let ended = case.run(&[]);
-    ended.expect(1, "transaction 51, offset 3121 of ");
+    ended.expect(1, "transaction 59, offset 3476 of ");
 }

@@ -100,7 +100,7 @@ impl State {
             | Record::ModifyCacheDirective { .. }
             | Record::AddCachePool { .. }
             | Record::ModifyCachePool { .. }
-            | Record::RemoveCachePool { .. } => Err(Unfit::Unsupported("centralized caching")),
+            | Record::RemoveCachePool { .. } => Err(Unfit::Unsupported("cache pools")),
             other => self.plan_erasure_coding(other),
         }
     }
