@@ -285,7 +285,8 @@ impl Engine {
         let mut log_end = || {
             // a state must not say more than the log that leads to it
             log_failed = self.journal().watermark().wait_blocking(begun.txid.next()).is_err();
-            if log_failed { None } else { LogEnd::find(disk, &checkpoints.edits_folders, begun.txid) }
+            let newest = image::newest(disk, &folders).ok().flatten().filter(|_| !log_failed)?;
+            LogEnd::find(disk, &checkpoints.edits_folders, newest.txid.next(), begun.txid)
         };
         let frozen = Frozen { rest: &begun.rest, sets: begun.sets.clone(), next: &mut next, log_end: &mut log_end };
         let written = arena::write(disk, current, &online.info, begun.txid, frozen);

@@ -7,9 +7,14 @@ use crate::journal::local;
 use crate::names::{self, Kind};
 use crate::{StorageError, StorageInfo};
 use os::disk::{Disk, Open};
+use std::io;
 use std::path::{Path, PathBuf};
 use vocab::Txid;
 use xxhash_rust::xxh3::Xxh3;
+
+/// Most edits that are read to tell whether they are those of a file: as much as takes a second or two. With more, an arena file is used only
+/// together with its image.
+const EDITS_BYTES: u64 = 1 << 30;
 
 /// The newest arena file of several `current` folders, by its name.
 pub fn candidate(disk: &dyn Disk, currents: &[PathBuf]) -> Option<PathBuf> {
@@ -47,7 +52,7 @@ pub fn choose(
     match newest.txid.cmp(&identity.txid) {
         std::cmp::Ordering::Greater => return Err(Unfit::NewerImage(newest.txid)),
         std::cmp::Ordering::Equal => check_image(disk, &arena, newest)?,
-        std::cmp::Ordering::Less => check_log(disk, &arena, edits)?,
+        std::cmp::Ordering::Less => check_log(disk, &arena, newest, edits)?,
     }
     Ok(arena)
 }
@@ -67,50 +72,58 @@ fn check_image(disk: &dyn Disk, arena: &ArenaFile, newest: &Newest) -> Result<()
     Ok(())
 }
 
-/// Where there is no image for that transaction, the segment that ends with it must be the one that the file names.
-fn check_log(disk: &dyn Disk, arena: &ArenaFile, edits: &[PathBuf]) -> Result<(), Unfit> {
+/// Where there is no image for that transaction, the edits since the newest one must be those that the file was made from.
+fn check_log(disk: &dyn Disk, arena: &ArenaFile, newest: &Newest, edits: &[PathBuf]) -> Result<(), Unfit> {
     let wanted = arena.log_end().ok_or(Unfit::OtherEdits)?;
-    let last = arena.identity().txid;
-    let folders: Vec<&Path> = edits.iter().map(PathBuf::as_path).collect();
-    let segments = local::segments(disk, &folders)?;
-    let ends = segments.iter().filter(|segment| segment.first == wanted.first).flat_map(|segment| &segment.copies);
-    for copy in ends.filter(|copy| copy.last == last) {
-        if LogEnd::read(disk, &copy.path, wanted.first)? == wanted {
-            return Ok(());
-        }
+    if wanted.first > newest.txid.next()
+        || LogEnd::find(disk, edits, wanted.first, arena.identity().txid) != Some(wanted)
+    {
+        return Err(Unfit::OtherEdits);
     }
-    Err(Unfit::OtherEdits)
+    Ok(())
 }
 
 impl LogEnd {
-    /// Of the file of a finalized segment.
-    ///
-    /// # Errors
-    /// The disk's.
-    pub fn read(disk: &dyn Disk, path: &Path, first: Txid) -> Result<LogEnd, StorageError> {
-        let sum = || {
-            let file = disk.open(path, Open::Read)?;
-            let (mut hash, mut buffer, mut length) = (Xxh3::new(), vec![0; 1 << 20], 0);
-            loop {
-                match file.read_at(&mut buffer, length)? {
-                    0 => return Ok(LogEnd { first, length, checksum: hash.digest() }),
-                    count => {
-                        hash.update(&buffer[..count]);
-                        length += count as u64;
-                    }
-                }
+    /// Of the finalized segments from the one with transaction `from` to the one that ends with `last`; `None` if one of them is not there, if copies of
+    /// one differ, or if they are too many to be read in passing. Folders that cannot be read are passed over: the journal has dropped them.
+    pub fn find(disk: &dyn Disk, edits: &[PathBuf], from: Txid, last: Txid) -> Option<LogEnd> {
+        let folders: Vec<&Path> = edits.iter().map(PathBuf::as_path).filter(|f| disk.list(f).is_ok()).collect();
+        let mut segments = local::segments(disk, &folders).ok()?;
+        segments.retain(|segment| segment.last >= from && segment.first <= last);
+        let first = segments.first().map(|segment| segment.first).filter(|first| *first <= from)?;
+        let (mut next, mut hash, mut length) = (first, Xxh3::new(), 0);
+        for segment in segments {
+            if segment.first != next {
+                return None;
             }
-        };
-        sum().map_err(StorageError::io(path))
+            let copies = segment.copies.iter().filter(|copy| copy.last == segment.last);
+            let mut sums = copies.filter_map(|copy| checksum(disk, &copy.path, EDITS_BYTES - length).ok());
+            let (sum, bytes) = sums.next()?;
+            if sums.any(|other| other != (sum, bytes)) {
+                return None;
+            }
+            [segment.first.0, segment.last.0, bytes, sum].iter().for_each(|n| hash.update(&n.to_le_bytes()));
+            length += bytes;
+            next = segment.last.next();
+        }
+        (next == last.next()).then(|| LogEnd { first, length, checksum: hash.digest() })
     }
+}
 
-    /// Of the finalized segment that ends with `last`, if there is one. Folders that cannot be read are passed over: the journal has dropped them.
-    pub fn find(disk: &dyn Disk, edits: &[PathBuf], last: Txid) -> Option<LogEnd> {
-        let in_folder = |folder: &PathBuf| {
-            let segments = local::segments(disk, &[folder]).ok()?;
-            let ends = segments.iter().filter_map(|s| Some((s.first, s.copies.iter().find(|copy| copy.last == last)?)));
-            ends.filter_map(|(first, copy)| LogEnd::read(disk, &copy.path, first).ok()).next()
-        };
-        edits.iter().find_map(in_folder)
+/// Checksum and length of a file of at most `most` bytes.
+fn checksum(disk: &dyn Disk, path: &Path, most: u64) -> io::Result<(u64, u64)> {
+    let file = disk.open(path, Open::Read)?;
+    if file.length()? > most {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
+    let (mut hash, mut buffer, mut length) = (Xxh3::new(), vec![0; 1 << 20], 0);
+    loop {
+        match file.read_at(&mut buffer, length)? {
+            0 => return Ok((hash.digest(), length)),
+            count => {
+                hash.update(&buffer[..count]);
+                length += count as u64;
+            }
+        }
     }
 }

@@ -14,7 +14,7 @@ const MAGIC: &[u8; 16] = b"IRONROOT ARENA\r\n";
 const MANIFEST_MAGIC: &[u8; 16] = b"ARENA MANIFEST\r\n";
 const BINDING_MAGIC: &[u8; 16] = b"ARENA BINDING\r\n\0";
 /// Version of the format itself.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// Which sources laid out the memory: a number over those of all crates that decide on it (build.rs).
 pub const BUILD: &str = env!("IRONROOT_MEMORY_LAYOUT");
 /// Bytes of the header; where the pages begin.
@@ -35,14 +35,14 @@ pub struct Identity {
     pub txid: Txid,
 }
 
-/// The finalized segment that ends with the state's last transaction: how a restart knows the edits it goes on from.
+/// The finalized segments since the newest image to the state's last transaction: how a restart without an image for it knows the edits it goes on from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LogEnd {
-    /// First transaction of the segment.
+    /// First transaction of the first one.
     pub first: Txid,
-    /// Bytes of its file.
+    /// Bytes of their files.
     pub length: u64,
-    /// xxh3 of its file.
+    /// xxh3 of first and last transaction, length and xxh3 of each.
     pub checksum: u64,
 }
 

@@ -98,7 +98,7 @@ impl ArenaFile {
     pub fn binding(&self) -> Option<Binding> {
         self.binding
     }
-    /// The segment that ends with its last transaction.
+    /// The segments since the newest image to its last transaction.
     pub fn log_end(&self) -> Option<LogEnd> {
         self.manifest.log
     }

@@ -253,6 +253,10 @@ struct Chosen {
 
 impl Chosen {
     fn new() -> Chosen {
+        Chosen::since(61)
+    }
+    /// With the edits from that transaction on.
+    fn since(from: u64) -> Chosen {
         let (disk, current) = simulated();
         let put = |name: String, text: &str| {
             disk.open(&current.join(name), Open::Truncate).unwrap().write_all_at(text.as_bytes(), 0).unwrap();
@@ -260,8 +264,8 @@ impl Chosen {
         for (first, last) in [(1, 60), (61, 77), (78, 80)] {
             put(names::finalized(Txid(first), Txid(last)), &format!("edits {first}"));
         }
-        let log = LogEnd::find(&disk, &["/gone".into(), current.clone()], TXID);
-        assert_eq!(log.unwrap().first, Txid(61));
+        let log = LogEnd::find(&disk, &["/gone".into(), current.clone()], Txid(from), TXID);
+        assert_eq!(log.unwrap().first, Txid(from));
         let path = write(&disk, &current, &mut filled(1), log).unwrap();
         Chosen { disk, current, path }
     }
@@ -293,6 +297,36 @@ fn a_file_is_chosen_by_the_edits_that_lead_to_it() {
     assert!(matches!(w.choose(60), Err(Unfit::OtherEdits)));
     w.disk.remove_file(&w.current.join(names::finalized(Txid(61), TXID))).unwrap();
     assert!(matches!(w.choose(60), Err(Unfit::OtherEdits)));
+}
+
+#[test]
+fn all_edits_since_the_newest_image_must_be_those_of_the_file() {
+    let (first, last) = (names::finalized(Txid(1), Txid(60)), names::finalized(Txid(61), TXID));
+    let w = Chosen::since(1);
+    w.image(0, b"formatted");
+    assert_eq!(w.choose(0).unwrap().log_end().unwrap().first, Txid(1));
+    // newer images that come between change nothing
+    assert!(w.choose(60).is_ok());
+    // a record was taken out of a segment before the last one
+    w.put(&first, b"edits 2");
+    assert!(matches!(w.choose(0), Err(Unfit::OtherEdits)));
+    w.put(&first, b"edits 1");
+    assert!(w.choose(0).is_ok());
+    w.disk.remove_file(&w.current.join(&first)).unwrap();
+    assert!(matches!(w.choose(0), Err(Unfit::OtherEdits)));
+    // an image that is older than all the file knows of
+    let w = Chosen::since(61);
+    assert!(w.choose(60).is_ok());
+    assert!(matches!(w.choose(0), Err(Unfit::OtherEdits)));
+    // copies of a segment that differ: nobody knows which one counts
+    let other = PathBuf::from("/other/current");
+    w.disk.create_directories(&other, 0o700).unwrap();
+    let folders = [w.current.clone(), other.clone()];
+    let put = |text: &[u8]| w.disk.open(&other.join(&last), Open::Truncate).unwrap().write_all_at(text, 0).unwrap();
+    put(b"edits 61");
+    assert!(LogEnd::find(&w.disk, &folders, Txid(61), TXID).is_some());
+    put(b"edits 62");
+    assert!(LogEnd::find(&w.disk, &folders, Txid(61), TXID).is_none());
 }
 
 #[test]
