@@ -319,6 +319,8 @@ impl Load<'_> {
         loaded.directories.write_version(os, &loaded.info)?;
         loaded.directories.list.iter_mut().for_each(|directory| directory.formatted = true);
         loaded.checkpoint = (loaded.last, os.clock.wall_ms());
+        // this image says more than the file that was started from
+        loaded.without_image = None;
         tracing::info!(
             "Saved image for txid {}: {} bytes in {} directories",
             loaded.last,

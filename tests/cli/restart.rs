@@ -87,6 +87,33 @@ fn a_restart_after_a_crash_is_from_the_arena_file_and_the_edits_after_it() {
 }
 
 #[test]
+fn a_save_at_the_start_leaves_nothing_to_be_made_of_the_arena_file() {
+    if Kind::under_test() == Kind::Java {
+        return skip("Java has no arena files");
+    }
+    let mut case = Case::with_checkpoints("arena-save");
+    case.site.set("ironroot.checkpoint.image", false);
+    let node = NameNode::start(Kind::under_test(), &case.site);
+    let client = case.client();
+    (0..30).for_each(|n| assert!(client.mkdirs(&format!("/d{n}/below")).expect("mkdirs")));
+    wait_until(LIMIT, "an arena file was written", || case.log().contains("checkpoint: "));
+    (30..40).for_each(|n| assert!(client.mkdirs(&format!("/d{n}/below")).expect("mkdirs")));
+    node.kill();
+    // the image is old, so that a new one is saved at the start: the file says less than it
+    case.site.set("ironroot.checkpoint.image", true).set("ironroot.checkpoint.online", false);
+    case.site.set("dfs.namenode.checkpoint.period", 1);
+    std::thread::sleep(Duration::from_secs(2));
+    let node = NameNode::start(Kind::under_test(), &case.site);
+    assert!(case.log().contains("Loaded arena file for txid"), "{}", case.log());
+    assert!(case.log().contains("Saved image for txid"), "{}", case.log());
+    std::thread::sleep(Duration::from_secs(3));
+    assert!(!case.log().contains("storage directory dropped"), "{}", case.log());
+    assert!(!case.log().contains("image made from"), "{}", case.log());
+    case.has_all(40);
+    node.stop();
+}
+
+#[test]
 fn keys_turn_parts_off() {
     if Kind::under_test() == Kind::Java {
         return skip("Java has no arena files");
