@@ -4,7 +4,7 @@ use engine::{Checkpoints, Encoded, Engine, HaState, ImageEncoder, NotMade, Onlin
 use ops::write::mkdirs::Mkdirs;
 use ops::write::new_node::CreateModes;
 use os::Os;
-use os::disk::Disk;
+use os::disk::{Disk, Open};
 use os::sim::SimDisk;
 use state::{Digest, Effects, Fit, Mode, RootAttributes, State};
 use std::io;
@@ -256,9 +256,12 @@ fn a_full_or_broken_disk_costs_the_checkpoint_and_nothing_else() {
 #[test]
 fn an_encoder_that_dies_leaves_a_file_that_a_restart_can_use() {
     let w = World::new(1 << 30, |_| Encoder::Dies);
+    // what a format leaves
+    let formatted = storage::names::image(Txid(0));
+    w.disk.open(&w.current.join(&formatted), Open::CreateNew).unwrap();
     w.mkdirs("/a".into());
     assert!(matches!(w.engine.make_checkpoint(), Err(NotMade::Image(_))));
-    assert_eq!(w.names("fsimage"), Vec::<String>::new());
+    assert_eq!(w.names("fsimage"), [formatted]);
     assert_eq!(w.arena().binding(), None);
     w.mkdirs("/b".into());
     assert_eq!(w.restarted().digest(), w.digest());
