@@ -201,6 +201,9 @@ fn t53_directory_entry_without_inode() {
     disk.fixture.stop();
     let child = format!("<child>{}</child>", client_child(&disk));
     disk.put_image(&disk.image_xml().replace(&child, "<child>99999</child>"));
+    // without an older image, from which it would start
+    let older = disk.fixture.current().join("fsimage_0000000000000000000");
+    std::fs::remove_file(&older).expect("an older image");
     let (status, log) = disk.start_fails();
     assert!(!status.success() && log.contains("99999") && !log.contains("panicked"), "{status}\n{log}");
 }

@@ -72,8 +72,9 @@ impl Write for ChangeAcl {
         view.check_owner(&resolved)?;
         let inode = view.inode_of(&resolved)?;
         let path = resolved.path();
-        // the path as the caller wrote it
-        let wrap = |text: String| Refusal::Acl(format!("{text} Path: {}", String::from_utf8_lossy(&self.path)).into());
+        // a whole list is refused under the path as the caller wrote it
+        let told = if matches!(self.change, AclChange::Set(_)) { &self.path[..] } else { &path };
+        let wrap = |text: String| Refusal::Acl(format!("{text} Path: {}", String::from_utf8_lossy(told)).into());
         let before = view.state.tree.logical_acl(&view.state.store, inode);
         let after = self.change.apply(before).map_err(wrap)?;
         let directory = view.state.store.kind(inode) == KindTag::Directory;
