@@ -141,7 +141,10 @@ impl<'a> Checker<'a> {
             self.allowed(path, depth, inode)?;
         }
         if let (Some(subtree), Some(top)) = (wanted.subtree, path.last()) {
-            self.subtree(top, subtree, wanted.ignore_empty)?;
+            match path.snapshot() {
+                SnapshotId::CURRENT => self.subtree(top, subtree, wanted.ignore_empty)?,
+                snapshot => self.subtree_then((top, path.path()), snapshot, subtree)?,
+            }
         }
         if let (true, Some(inode)) = (wanted.owner, path.last())
             && **self.store.user_name(self.store.owner(inode).0) != *self.user
@@ -311,6 +314,28 @@ impl<'a> Checker<'a> {
             describe(parent, &parent_path)
         );
         Refusal::AccessControl(text.into())
+    }
+
+    /// [`Checker::subtree`] of the past.
+    fn subtree_then(&self, top: (InodeHandle, Vec<u8>), snapshot: SnapshotId, access: Action) -> Result<(), Refusal> {
+        let owner = |h: InodeHandle| &**self.store.user_name(self.tree.inode_at(self.store, h, snapshot).user);
+        let mut open = vec![top];
+        while let Some((directory, path)) = open.pop() {
+            if self.store.kind(directory) != KindTag::Directory {
+                continue;
+            }
+            self.allowed_then(directory, snapshot, access, || text(&path))?;
+            let mine =
+                !self.tree.inode_at(self.store, directory, snapshot).mode.sticky() || owner(directory) == self.user;
+            for child in self.tree.children_at(self.store, directory, snapshot) {
+                let below = [path.as_slice(), b"/", child.name(self.store)].concat();
+                if !mine && owner(child.inode) != self.user {
+                    return Err(self.sticky_refusal(child.inode, text(&below), directory, text(&path)));
+                }
+                open.push((child.inode, below));
+            }
+        }
+        Ok(())
     }
 
     /// Every directory of a subtree must grant `access`, and sticky ones must not hold children of others.

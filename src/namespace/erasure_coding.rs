@@ -4,6 +4,7 @@ use crate::Tree;
 use record::{Features, InodeHandle, KindTag, Store};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use vocab::SnapshotId;
 use vocab::erasure_coding::{ErasureCodingPolicy, FIRST_USER_DEFINED, LAST, PolicyState, REPLICATION, Stripe, XATTR};
 use vocab::xattr::{Xattr, XattrNamespace};
 
@@ -116,6 +117,27 @@ impl Tree {
             current = store.parent(inode);
         }
         None
+    }
+
+    /// The policy in effect at a snapshot for the last inode of a path, given with all above it.
+    pub fn erasure_coding_policy_at(
+        &self,
+        store: &Store,
+        path: &[InodeHandle],
+        snapshot: SnapshotId,
+    ) -> Option<&ErasureCodingPolicy> {
+        let (last, above) = path.split_last()?;
+        match store.kind(*last) {
+            KindTag::Directory if self.erasure_coding.on_directories => {
+                let own =
+                    self.xattrs_at(*last, snapshot).iter().find(|xattr| is_policy(xattr)).map(|x| x.value.clone());
+                match own.and_then(|value| named(&value)) {
+                    Some(name) => self.erasure_coding.by_name(&name),
+                    None => self.erasure_coding_policy_at(store, above, snapshot),
+                }
+            }
+            _ => self.erasure_coding_policy(store, *last),
+        }
     }
 
     /// The policy in effect: of a file its own, of a directory the nearest one. `None` where files are replicated; symlinks have none.

@@ -106,16 +106,22 @@ impl<'a> View<'a> {
         self.status_of(inode, self.state.store.inode(inode), Cow::Borrowed(name), storage_policy)
     }
 
-    /// Status of an inode as it was at a snapshot.
+    /// Status of the last inode of a path, given with all above it, as it was at a snapshot.
     pub fn past_status(
         &self,
-        inode: InodeHandle,
+        path: &[InodeHandle],
         name: Vec<u8>,
         storage_policy: u8,
         snapshot: SnapshotId,
     ) -> FileStatus<'a> {
         let (tree, store) = (&self.state.tree, &self.state.store);
+        let inode = path.last().copied().unwrap_or_else(|| tree.root());
         let mut status = self.status_of(inode, tree.inode_at(store, inode, snapshot), Cow::Owned(name), storage_policy);
+        status.erasure_coding = tree.erasure_coding_policy_at(store, path, snapshot).map(Cow::Borrowed);
+        status.flags.0 &= !StatusFlags::ERASURE_CODED;
+        if status.erasure_coding.is_some() {
+            status.flags.0 |= StatusFlags::ERASURE_CODED;
+        }
         match status.kind {
             KindTag::File => status.length = tree.file_length_at(store, inode, snapshot),
             KindTag::Directory => {
@@ -188,7 +194,10 @@ impl<'a> View<'a> {
         let inode = resolved.last()?;
         match resolved.snapshot() {
             SnapshotId::CURRENT => Some(self.own_status(inode)),
-            snapshot => Some(self.past_status(inode, Vec::new(), self.past_policy(inode, snapshot), snapshot)),
+            snapshot => {
+                let policy = self.past_policy(inode, snapshot);
+                Some(self.past_status(resolved.inodes(), Vec::new(), policy, snapshot))
+            }
         }
     }
     /// The storage policy in effect for an inode in a snapshot.
@@ -282,16 +291,18 @@ impl<'a> View<'a> {
             return answer;
         }
         (answer.file_length, answer.last_complete) = (whole, true);
-        let end = offset.saturating_add(length.min(whole.saturating_sub(offset)));
+        let end = (offset as i64).saturating_add((length as i64).min(whole as i64 - offset as i64));
         let (mut start, mut last) = (0, None);
         for b in &blocks {
             let size = state.store.block_core(*b).length;
             if last.is_none() && start + size >= whole {
                 last = Some((*b, start));
             }
-            // the first block comes for an empty range too
-            let touches =
-                start < end && start + size > offset || start == end && start == 0 && answer.blocks.is_empty();
+            // the block that holds the offset comes for an empty range too
+            let touches = match answer.blocks.is_empty() {
+                true => start + size > offset || size == 0 && start == offset,
+                false => (start as i64) < end,
+            };
             if touches {
                 answer.blocks.push(self.locate(*b, start, reader));
             }

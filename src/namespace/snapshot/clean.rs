@@ -35,23 +35,24 @@ pub(crate) struct Cleaner<'a> {
 
 impl Tree {
     /// Deletes a child that the latest snapshot knows: it stays in the past, and what was made below it since the snapshot is freed.
-    /// `capture`: whether its attributes are kept first (a delete does so, a rename over it does not).
+    /// With a time, which its directory gets, its attributes are kept first; a rename over it has none, and does not.
     pub fn delete_into_snapshot(
         &mut self,
         store: &mut Store,
         sink: &mut dyn BlockSink,
         child: InodeHandle,
-        time: TimeMs,
-        capture: bool,
+        time: Option<TimeMs>,
     ) -> Reclaimed {
         let latest = self.latest_snapshot(store, child);
         let Some(parent) = store.parent(child) else { return Reclaimed::default() };
-        if capture {
+        if time.is_some() {
             self.capture(store, child, latest);
         }
         let before = self.subtree_usage_known(store, child);
         let gone = self.remove_into_snapshot(store, child, latest);
-        self.touch_captured(store, parent, time, latest);
+        if let Some(time) = time {
+            self.touch_captured(store, parent, time, latest);
+        }
         let mut cleaner = Cleaner { tree: self, store, sink, freed: HashSet::new(), quiet: true };
         cleaner.clean(&gone, CURRENT, latest);
         let inodes = cleaner.freed.len() as u64;

@@ -112,7 +112,8 @@ impl Tree {
             let directory = store.inode_id(change.inode);
             let item =
                 |id, path, target: Option<Vec<u8>>, is_reference| Item { directory, id, path, is_reference, target };
-            listing.modified.push(item(directory, change.path.clone(), None, true));
+            let is_directory = store.kind(change.inode) == KindTag::Directory;
+            listing.modified.push(item(directory, change.path.clone(), None, is_directory));
             for entry in &change.created {
                 let path = join(&change.path, entry.name(store));
                 listing.created.push(item(store.inode_id(entry.inode), path, None, entry.link != Link::Plain));
@@ -293,13 +294,8 @@ impl Walk<'_> {
                 Some(change) => Some(change),
                 None => Some(plain(went, entry)),
             });
-            if from_earlier {
-                report.extend(made);
-                report.extend(gone);
-            } else {
-                report.extend(gone);
-                report.extend(made);
-            }
+            report.extend(made);
+            report.extend(gone);
         }
         report
     }

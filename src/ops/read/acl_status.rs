@@ -15,7 +15,9 @@ pub struct AclStatus {
     /// Group.
     pub group: Arc<str>,
     /// Mode; its group bits are the mask where there are access entries.
-    pub mode: Mode,
+    ///
+    /// `None` of `.snapshot`, behind which there is no inode.
+    pub mode: Option<Mode>,
     /// Extended entries, access before default.
     pub entries: Vec<AclEntry>,
 }
@@ -29,7 +31,7 @@ pub fn get_acl_status(view: &View<'_>, path: &[u8]) -> Result<AclStatus, Refusal
     let resolved = view.resolve(path, Walk::Read)?;
     if resolved.snapshots_of().is_some() {
         // there is nothing behind `.snapshot` itself
-        return Ok(AclStatus { owner: "".into(), group: "".into(), mode: Mode::new(0), entries: Vec::new() });
+        return Ok(AclStatus { owner: "".into(), group: "".into(), mode: None, entries: Vec::new() });
     }
     let inode = view.inode_of(&resolved)?;
     let (tree, store) = (&view.state.tree, &view.state.store);
@@ -37,7 +39,7 @@ pub fn get_acl_status(view: &View<'_>, path: &[u8]) -> Result<AclStatus, Refusal
     Ok(AclStatus {
         owner: store.user_name(then.user).clone(),
         group: store.group_name(then.group).clone(),
-        mode: then.mode,
+        mode: Some(then.mode),
         entries: tree.acl_at(inode, resolved.snapshot()),
     })
 }

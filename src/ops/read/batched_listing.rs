@@ -158,7 +158,7 @@ fn list_one_past(
     visitor.begin(index);
     let mut names = LastName { inner: visitor, last: start_after.to_vec() };
     let page = match resolved.snapshots_of() {
-        Some(directory) => Some(list_snapshots(view, directory, start_after, *left, &mut names)),
+        Some(_) => Some(list_snapshots(view, resolved, start_after, *left, &mut names)),
         None => list_past(view, resolved, start_after, need_location, *left, &mut names),
     };
     let (page, last) = (page.unwrap_or(Page::default()), names.last);

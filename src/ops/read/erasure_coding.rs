@@ -56,7 +56,10 @@ pub fn get_erasure_coding_policy(view: &View<'_>, path: &[u8]) -> Result<Option<
     let resolved = view.resolve(path, Walk::Read)?;
     view.check_inode(&resolved, Action::READ)?;
     match resolved.last() {
-        Some(inode) => Ok(view.state.tree.erasure_coding_policy(&view.state.store, inode).cloned()),
+        Some(_) => {
+            let (tree, store) = (&view.state.tree, &view.state.store);
+            Ok(tree.erasure_coding_policy_at(store, resolved.inodes(), resolved.snapshot()).cloned())
+        }
         None => Err(Refusal::not_found(format!("Path not found: {}", resolved.path_text()))),
     }
 }

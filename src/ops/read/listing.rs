@@ -51,8 +51,8 @@ pub fn get_listing(
     if is_exactly_reserved(path) {
         return Ok(Some(list_reserved(view, visitor)));
     }
-    if let Some(directory) = resolved.snapshots_of() {
-        return Ok(Some(list_snapshots(view, directory, &start_after, view.settings.listing_limit, visitor)));
+    if resolved.snapshots_of().is_some() {
+        return Ok(Some(list_snapshots(view, &resolved, &start_after, view.settings.listing_limit, visitor)));
     }
     check_no_snapshots(view, &resolved)?;
     let Some(inode) = resolved.last() else { return Ok(None) };
@@ -72,10 +72,14 @@ pub fn get_listing(
 /// That a path is not the list of snapshots of a directory that has none.
 pub(super) fn check_no_snapshots(view: &View<'_>, resolved: &Resolved<'_>) -> Result<(), Refusal> {
     let directory = resolved.parent().filter(|parent| view.state.store.kind(*parent) == KindTag::Directory);
-    if resolved.name() != b".snapshot" || resolved.last().is_some() || directory.is_none() {
+    if resolved.depth() == 0 || resolved.name() != b".snapshot" || resolved.last().is_some() {
         return Ok(());
     }
-    let directory = resolved.path_to(resolved.depth() - 1);
+    let path = resolved.path_to(resolved.depth() - 1);
+    if directory.is_none() {
+        return Err(Refusal::not_found(format!("Directory does not exist: {}", view.path_text(&path))));
+    }
+    let directory = path;
     let text = format!("Directory is not a snapshottable directory: {}", view.path_text(&directory));
     Err(Refusal::Snapshot(text.into()))
 }
@@ -83,11 +87,13 @@ pub(super) fn check_no_snapshots(view: &View<'_>, resolved: &Resolved<'_>) -> Re
 /// The snapshots of a directory as entries of `.snapshot`, after a name.
 pub(super) fn list_snapshots(
     view: &View<'_>,
-    directory: InodeHandle,
+    resolved: &Resolved<'_>,
     start_after: &[u8],
     limit: usize,
     visitor: &mut dyn ListingVisitor,
 ) -> Page {
+    let Some(directory) = resolved.snapshots_of() else { return Page::default() };
+    let above = &resolved.inodes()[..resolved.depth().min(resolved.inodes().len())];
     let Some(root) = view.state.tree.snapshot_root(&view.state.store, directory) else { return Page::default() };
     let from = root.snapshots.partition_point(|s| compare_names(&s.name, start_after).is_le());
     let from = if start_after.is_empty() { 0 } else { from };
@@ -95,7 +101,7 @@ pub(super) fn list_snapshots(
     for snapshot in rest.iter().take(limit) {
         // Quirk: snapshots_in_a_listing_count_the_children_of_now: as in Hadoop; asked by path they count their own
         let children = view.state.store.children(directory).1;
-        let status = view.past_status(directory, snapshot.name.to_vec(), 0, snapshot.id);
+        let status = view.past_status(above, snapshot.name.to_vec(), 0, snapshot.id);
         visitor.entry(&FileStatus { children, ..status }, None);
     }
     let given = rest.len().min(limit);
@@ -114,17 +120,25 @@ pub(super) fn list_past(
     let (state, snapshot, inode) = (view.state, resolved.snapshot(), resolved.last()?);
     let reader = need_location.then(|| view.reader());
     let mut budget = limit as i64;
+    let policy = view.past_policy(inode, snapshot);
     if state.store.kind(inode) != KindTag::Directory {
-        give_past(view, inode, Vec::new(), snapshot, reader.as_ref(), visitor, &mut budget);
+        give_past(view, resolved.inodes(), (Vec::new(), policy, snapshot), reader.as_ref(), visitor, &mut budget);
         return Some(Page { given: 1, remaining: 0 });
     }
     let children = state.tree.children_at(&state.store, inode, snapshot);
     let from = children.partition_point(|c| compare_names(c.name(&state.store), start_after).is_le());
     let rest = &children[if start_after.is_empty() { 0 } else { from }..];
     let mut given = 0;
+    let mut path = resolved.inodes().to_vec();
     for child in rest.iter().take(limit) {
         let name = child.name(&state.store).to_vec();
-        give_past(view, child.inode, name, snapshot, reader.as_ref(), visitor, &mut budget);
+        path.push(child.inode);
+        let policy = match state.tree.own_storage_policy(&state.store, child.inode) {
+            UNSPECIFIED => policy,
+            own => own,
+        };
+        give_past(view, &path, (name, policy, snapshot), reader.as_ref(), visitor, &mut budget);
+        path.pop();
         given += 1;
         if budget <= 0 {
             break;
@@ -135,15 +149,16 @@ pub(super) fn list_past(
 
 fn give_past(
     view: &View<'_>,
-    inode: InodeHandle,
-    name: Vec<u8>,
-    snapshot: SnapshotId,
+    path: &[InodeHandle],
+    (name, policy, snapshot): (Vec<u8>, u8, SnapshotId),
     reader: Option<&Reader<'_>>,
     visitor: &mut dyn ListingVisitor,
     budget: &mut i64,
 ) {
-    let status = view.past_status(inode, name, view.past_policy(inode, snapshot), snapshot);
-    if let Some(reader) = reader.filter(|_| status.kind == KindTag::File) {
+    let status = view.past_status(path, name, policy, snapshot);
+    let file = path.last().filter(|_| status.kind == KindTag::File);
+    if let (Some(reader), Some(inode)) = (reader, file) {
+        let inode = *inode;
         let located = view.past_blocks(inode, snapshot, 0, i64::MAX as u64, reader);
         *budget -= located.blocks.len() as i64 * i64::from(status.replication);
         visitor.entry(&status, Some(&located));

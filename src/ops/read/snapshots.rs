@@ -3,9 +3,9 @@
 use crate::View;
 use crate::status::FileStatus;
 use crate::write::snapshots::{directory_of, root_of};
-use namespace::Walk;
 use namespace::snapshot::report::{Change, Listing};
-use record::InodeHandle;
+use namespace::{Resolved, Walk, Wanted};
+use record::{InodeHandle, KindTag};
 use vocab::path::compare_names;
 use vocab::{Action, Refusal, SnapshotId};
 
@@ -84,7 +84,7 @@ pub fn get_snapshot_listing<'a>(view: &View<'a>, path: &[u8]) -> Result<Vec<Snap
             flags: Default::default(),
             erasure_coding: None,
             children,
-            ..view.past_status(directory, snapshot.name.to_vec(), 0, snapshot.id)
+            ..view.past_status(&[directory], snapshot.name.to_vec(), 0, snapshot.id)
         },
         id: snapshot.id,
         parent: tree.path_of(store, directory),
@@ -95,53 +95,84 @@ pub fn get_snapshot_listing<'a>(view: &View<'a>, path: &[u8]) -> Result<Vec<Snap
 
 /// What a diff was asked of.
 struct Asked {
+    /// The directory that has the snapshots.
+    root: InodeHandle,
     scope: InodeHandle,
     from: SnapshotId,
     to: SnapshotId,
 }
 
-fn asked(view: &View<'_>, path: &[u8], from: &str, to: &str) -> Result<Asked, Refusal> {
-    let resolved = view.resolve(path, Walk::Read)?;
-    // what is read lies below it
-    view.check_inode(&resolved, Action::EXECUTE)?;
-    let snapshot = |text: String| Refusal::Snapshot(text.into());
-    let scope = directory_of(view, &resolved).map_err(|refusal| match refusal {
-        Refusal::PathIsNotDirectory(path) => Refusal::AccessControl(format!("{path} (is not a directory)").into()),
-        other => other,
-    })?;
+/// That the caller may read all of a snapshot. Only one taken of the directory itself: below it the path names nothing, which Hadoop lets pass.
+fn check_snapshot(view: &View<'_>, path: &[u8], name: &str) -> Result<(), Refusal> {
+    let path = [path.strip_suffix(b"/").unwrap_or(path), b"/.snapshot/", name.as_bytes()].concat();
+    let resolved = view.resolve(&path, Walk::Read)?;
+    view.check(&resolved, Wanted { inode: Some(Action::READ), subtree: Some(Action::READ), ..Wanted::default() })
+}
+
+/// The directory with snapshots that a path lies in.
+fn root_above(view: &View<'_>, resolved: &Resolved<'_>) -> Result<InodeHandle, Refusal> {
     let (tree, store) = (&view.state.tree, &view.state.store);
-    let mut above = Some(scope);
-    let root = loop {
-        let Some(directory) = above else {
-            let path = resolved.path_text();
-            return Err(snapshot(format!("The path {path} is neither snapshottable nor under a snapshot root!")));
-        };
-        let root = tree.snapshot_root(store, directory);
-        if root.is_some() || directory == tree.root() && directory == scope {
-            break root;
+    let is_directory = |inode: &InodeHandle| store.kind(*inode) == KindTag::Directory;
+    let start = match resolved.last().filter(is_directory) {
+        Some(directory) => directory,
+        None => resolved.parent().filter(is_directory).ok_or_else(|| {
+            let parent = view.path_text(&resolved.path_to(resolved.depth().saturating_sub(1)));
+            Refusal::not_found(format!("Directory does not exist: {parent}"))
+        })?,
+    };
+    if start == tree.root() {
+        return Ok(start);
+    }
+    let is_snapshot = |inode: InodeHandle| {
+        tree.snapshot_root(store, inode).is_some_and(|root| root.by_id(resolved.snapshot()).is_some())
+    };
+    // a snapshot itself lies beside its directory, not in it
+    let mut above = if is_snapshot(start) { store.parent(start) } else { Some(start) };
+    while let Some(directory) = above {
+        if tree.snapshot_root(store, directory).is_some() {
+            return Ok(directory);
         }
         above = store.parent(directory);
-    };
-    let named = |name: &str| match (name, root) {
-        ("", _) => Ok(SnapshotId::CURRENT),
-        (_, Some(root)) if root.snapshot(name.as_bytes()).is_some() => {
-            Ok(root.snapshot(name.as_bytes()).map_or(SnapshotId::CURRENT, |s| s.id))
-        }
-        _ => {
-            let path = view.path_text(&tree.path_of(store, above.unwrap_or(scope)));
-            Err(snapshot(format!("Cannot find the snapshot of directory {path} with name {name}")))
-        }
-    };
-    Ok(Asked { scope, from: named(from)?, to: named(to)? })
+    }
+    let text = format!("The path {} is neither snapshottable nor under a snapshot root!", resolved.path_text());
+    Err(Refusal::Snapshot(text.into()))
 }
+
+fn asked(view: &View<'_>, path: &[u8], from: &str, to: &str) -> Result<Asked, Refusal> {
+    let resolved = view.resolve(path, Walk::Read)?;
+    if view.settings.permissions {
+        check_snapshot(view, path, from)?;
+        check_snapshot(view, path, to)?;
+    }
+    let directory = root_above(view, &resolved)?;
+    let scope = directory_of(view, &resolved)?;
+    let (tree, store) = (&view.state.tree, &view.state.store);
+    let root = tree.snapshot_root(store, directory);
+    let named = |name: &str| match (name, root.and_then(|root| root.snapshot(name.as_bytes()))) {
+        ("", _) => Ok(SnapshotId::CURRENT),
+        (_, Some(snapshot)) => Ok(snapshot.id),
+        _ => {
+            let path = view.path_text(&tree.path_of(store, directory));
+            let text = format!("Cannot find the snapshot of directory {path} with name {name}");
+            Err(Refusal::Snapshot(text.into()))
+        }
+    };
+    Ok(Asked { root: directory, scope, from: named(from)?, to: named(to)? })
+}
+
+/// A report: the path that it is told for, and what changed.
+pub type Report = (Vec<u8>, Vec<Change>);
 
 /// getSnapshotDiffReport between two snapshots; an empty name stands for the present state.
 ///
 /// # Errors
 /// `FileNotFound`; `Snapshot` for paths that are not below a directory with snapshots, and for names of snapshots; access.
-pub fn get_snapshot_diff(view: &View<'_>, path: &[u8], from: &str, to: &str) -> Result<Vec<Change>, Refusal> {
-    let Asked { scope, from, to } = asked(view, path, from, to)?;
-    Ok(view.state.tree.snapshot_diff(&view.state.store, scope, from, to))
+pub fn get_snapshot_diff(view: &View<'_>, path: &[u8], from: &str, to: &str) -> Result<Report, Refusal> {
+    let Asked { root, scope, from, to } = asked(view, path, from, to)?;
+    let (tree, store) = (&view.state.tree, &view.state.store);
+    // where there is nothing to compare the path is told as it was asked
+    let told = if from == to { path.to_vec() } else { tree.path_of(store, root) };
+    Ok((told, tree.snapshot_diff(store, scope, from, to)))
 }
 
 /// The same as lists that the client puts together, all in one page.
@@ -149,7 +180,7 @@ pub fn get_snapshot_diff(view: &View<'_>, path: &[u8], from: &str, to: &str) -> 
 /// # Errors
 /// As [`get_snapshot_diff`].
 pub fn get_snapshot_diff_listing(view: &View<'_>, path: &[u8], from: &str, to: &str) -> Result<Listing, Refusal> {
-    let Asked { scope, from, to } = asked(view, path, from, to)?;
+    let Asked { scope, from, to, .. } = asked(view, path, from, to)?;
     Ok(view.state.tree.snapshot_diff_listing(&view.state.store, scope, from, to))
 }
 

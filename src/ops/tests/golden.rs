@@ -71,8 +71,9 @@ fn answers(v: &View<'_>, path: &[u8], theirs: &Value) -> Value {
         return ours;
     }
     let acl = get_acl_status(v, path).unwrap();
+    let mode = acl.mode.unwrap();
     ours["acl"] = json!({
-        "owner": &*acl.owner, "group": &*acl.group, "sticky": acl.mode.sticky(), "permission": format!("{:o}", acl.mode.bits()),
+        "owner": &*acl.owner, "group": &*acl.group, "sticky": mode.sticky(), "permission": format!("{:o}", mode.bits()),
         "entries": acl.entries.iter().map(show).collect::<Vec<_>>(),
     });
     let mut xattrs = serde_json::Map::new();

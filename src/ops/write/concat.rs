@@ -99,6 +99,7 @@ impl Concat {
                     "Source file {text} is not in the same directory with the target {target_text}"
                 )));
             }
+            check_not_in_snapshot(view, file, &text)?;
             if file == target {
                 return Err(illegal(format!(
                     "concat: the src file {text} is the same with the target file {target_text}"
@@ -107,18 +108,17 @@ impl Concat {
             if view.state.is_open(file) || store.block_count_of(file) == 0 {
                 return Err(illegal(format!("concat: source file {text} is invalid or empty or underConstruction")));
             }
-            check_not_in_snapshot(view, file, &text)?;
             let Some(shape) = tree.file_shape(store, file) else { continue };
-            if shape.erasure_coding_policy != to.erasure_coding_policy {
-                return Err(illegal(format!(
-                    "Source file {text} and target file {target_text} have different erasure coding policy"
-                )));
-            }
             let from = shape.block_size;
             if from > to.block_size {
                 return Err(illegal(format!(
                     "concat: source file {text} has preferred block size {from} which is greater than the target file's preferred block size {}",
                     to.block_size
+                )));
+            }
+            if shape.erasure_coding_policy != to.erasure_coding_policy {
+                return Err(illegal(format!(
+                    "Source file {text} and target file {target_text} have different erasure coding policy"
                 )));
             }
             if !sources.contains(&file) {

@@ -1,6 +1,7 @@
 //! allowSnapshot, disallowSnapshot, createSnapshot, renameSnapshot, deleteSnapshot. Order of checks and words are those of Hadoop's `FSDirSnapshotOp`
 //! and `SnapshotManager`.
 
+use crate::checks::invalid_path;
 use crate::{Operation, Turn, View, Write};
 use edit::Record;
 use namespace::snapshot::Root;
@@ -53,6 +54,18 @@ fn owned<'p>(view: &View<'_>, path: &'p [u8]) -> Result<Resolved<'p>, Refusal> {
     Ok(resolved)
 }
 
+/// Walks the path of a directory that gets or loses its permission to have snapshots; the caller is a superuser.
+///
+/// Quirk: a_file_above_a_directory_to_allow_is_no_access_refusal: unlike other calls these two name the file as it is
+fn walked<'p>(view: &View<'_>, path: &'p [u8]) -> Result<Resolved<'p>, Refusal> {
+    let resolved = view.state.tree.resolve(&view.state.store, path)?;
+    view.checker().traverse_unchecked(&resolved)?;
+    if resolved.is_past() {
+        return Err(Refusal::SnapshotIsReadOnly);
+    }
+    Ok(resolved)
+}
+
 fn check_name(view: &View<'_>, name: &[u8], path: &[u8]) -> Result<(), Refusal> {
     if name.contains(&b'/') {
         return Err(Refusal::HadoopIllegalArgument("Snapshot name cannot contain \"/\"".into()));
@@ -87,7 +100,7 @@ impl Write for AllowSnapshot {
     fn run(&self, turn: &mut Turn<'_>, (): ()) -> Result<(), Refusal> {
         let view = turn.view();
         view.check_safe_mode(|| format!("Cannot allow snapshot for {}", view.path_text(&self.path)))?;
-        let resolved = view.resolve_unchecked(&self.path)?;
+        let resolved = walked(&view, &self.path)?;
         let directory = directory_of(&view, &resolved)?;
         let (tree, store) = (&view.state.tree, &view.state.store);
         for (_, other) in tree.snapshots.roots().filter(|(_, root)| root.directory != directory) {
@@ -131,7 +144,7 @@ impl Write for DisallowSnapshot {
     fn run(&self, turn: &mut Turn<'_>, (): ()) -> Result<(), Refusal> {
         let view = turn.view();
         view.check_safe_mode(|| format!("Cannot disallow snapshot for {}", view.path_text(&self.path)))?;
-        let resolved = view.resolve_unchecked(&self.path)?;
+        let resolved = walked(&view, &self.path)?;
         let directory = directory_of(&view, &resolved)?;
         let Some(root) = view.state.tree.snapshot_root(&view.state.store, directory) else { return Ok(()) };
         if !root.snapshots.is_empty() {
@@ -173,8 +186,10 @@ impl Write for CreateSnapshot {
         let resolved = owned(&view, &self.path)?;
         let name = if self.name.is_empty() {
             default_name(view.now.wall).into_bytes()
-        } else if matches!(&self.name[..], b"." | b"..") || self.name.iter().any(|b| matches!(b, b'/' | b':')) {
-            return Err(Refusal::InvalidPath(format!("Invalid snapshot name: {}", view.path_text(&self.name)).into()));
+        } else if matches!(&self.name[..], b"." | b".." | b".snapshot")
+            || self.name.iter().any(|b| matches!(b, b'/' | b':'))
+        {
+            return Err(invalid_path(&format!("Invalid snapshot name: {}", view.path_text(&self.name))));
         } else {
             self.name.clone()
         };

@@ -213,12 +213,12 @@ pub fn get_xattrs(view: &View<'_>, path: &[u8], wanted: &[Xattr]) -> Result<Vec<
 /// listXAttrs: the attributes that the caller may see; names count, values are for the caller to drop.
 ///
 /// # Errors
-/// `FileNotFound`, access (EXECUTE of the parent).
+/// `FileNotFound`, access (READ of the inode).
 pub fn list_xattrs(view: &View<'_>, path: &[u8]) -> Result<Vec<Xattr>, Refusal> {
     check_enabled(view)?;
     let raw = is_raw(path);
     let resolved = view.resolve(path, Walk::Read)?;
-    view.check_parent(&resolved, Action::EXECUTE)?;
+    view.check_inode(&resolved, Action::READ)?;
     let inode = view.inode_of(&resolved)?;
     let mut all = view.state.tree.xattrs_at(inode, resolved.snapshot());
     all.retain(|x| visible(view, x, raw));

@@ -17,7 +17,7 @@ impl State {
     ) -> Applied {
         let mut removed = 0;
         if let Some(old) = replaces {
-            removed = self.remove_at(cx, old, add.mtime, true);
+            removed = self.remove_at(cx, old, Some(add.mtime));
         }
         let kind = InodeKind::File {
             replication: match add.erasure_coding_policy {
@@ -81,7 +81,7 @@ impl State {
     pub(super) fn apply_close(&mut self, cx: &mut Context<'_>, close: &AddClose<'_>, file: InodeHandle) -> Applied {
         self.with_usage(file, 0, |s| {
             s.replace_blocks(file, &close.blocks, true, cx.mode);
-            s.capture(file);
+            // nothing is kept for a snapshot here, as in Hadoop: what it says of a file that was open then is how the file was closed
             s.tree.close(&mut s.store, file);
         });
         self.store.set_times(file, close.mtime, close.atime);

@@ -109,30 +109,31 @@ impl State {
         }
     }
 
-    /// Takes an inode out of the present, its directory gets the time. What a snapshot knows stays in the past, anything else is cut off. Gives
+    /// Takes an inode out of the present, its directory gets the time (`None` where a rename puts another one in its place, and tells the time
+    /// itself). What a snapshot knows stays in the past, anything else is cut off. Gives
     /// how many inodes were freed so far.
-    pub(super) fn remove_at(&mut self, cx: &mut Context<'_>, inode: InodeHandle, time: TimeMs, capture: bool) -> u64 {
+    pub(super) fn remove_at(&mut self, cx: &mut Context<'_>, inode: InodeHandle, time: Option<TimeMs>) -> u64 {
         let State { store, tree, blocks, uncommitted, .. } = self;
         for root in tree.snapshot_roots_below(store, inode) {
             tree.disallow_snapshots(store, root.directory);
         }
         let parent = store.parent(inode);
         if tree.snapshots.is_empty() {
-            if let Some(parent) = parent {
+            if let (Some(parent), Some(time)) = (parent, time) {
                 tree.touch(store, parent, time);
             }
             return self.remove(cx, inode);
         }
         if tree.is_kept_by_snapshot(store, inode) {
             let sink = &mut Release { blocks, uncommitted };
-            return tree.delete_into_snapshot(store, sink, inode, time, capture).inodes;
+            return tree.delete_into_snapshot(store, sink, inode, time).inodes;
         }
         let latest = tree.latest_snapshot(store, inode);
-        if capture {
+        if time.is_some() {
             tree.capture(store, inode, latest);
         }
-        if let Some(parent) = parent {
-            tree.capture_departure(store, inode, latest);
+        tree.capture_departure(store, inode, latest);
+        if let (Some(parent), Some(time)) = (parent, time) {
             tree.touch_captured(store, parent, time, latest);
         }
         self.remove(cx, inode)

@@ -33,7 +33,7 @@ impl State {
             }
             (Record::Delete { time, rpc, .. }, Plan::Delete(inode)) => {
                 let id = self.store.inode_id(inode);
-                let removed = self.remove_at(cx, inode, *time, true);
+                let removed = self.remove_at(cx, inode, Some(*time));
                 self.remember(cx, *rpc, RetryPayload::Answer(true));
                 Applied { inode: Some(id), removed }
             }
@@ -98,7 +98,7 @@ impl State {
             Some(old) => self.tree.latest_snapshot(&self.store, old),
             None => self.tree.latest_snapshot_below(&self.store, parent),
         };
-        let removed = replaces.map_or(0, |old| self.remove_at(cx, old, time, false));
+        let removed = replaces.map_or(0, |old| self.remove_at(cx, old, None));
         let State { store, tree, .. } = self;
         if tree.snapshots.is_empty() {
             let Some(from) = store.parent(inode) else { unreachable!("the root is never renamed") };

@@ -51,9 +51,9 @@ pub(super) fn acl_status(request: &Request<'_>) -> Answer {
     let result = AclStatusProto {
         owner: status.owner.to_string(),
         group: status.group.to_string(),
-        sticky: status.mode.sticky(),
+        sticky: status.mode.is_some_and(|mode| mode.sticky()),
         entries: status.entries.iter().map(convert::acl_to_wire).collect(),
-        permission: Some(FsPermissionProto { perm: status.mode.bits().into() }),
+        permission: status.mode.map(|mode| FsPermissionProto { perm: mode.bits().into() }),
     };
     message(&GetAclStatusResponseProto { result })
 }

@@ -96,7 +96,7 @@ pub(super) fn listing(request: &Request<'_>) -> Answer {
 pub(super) fn diff(request: &Request<'_>) -> Answer {
     let asked: GetSnapshotDiffReportRequestProto = decode(request.body.clone())?;
     let path = asked.snapshot_root.as_bytes();
-    let changes = request.read(|v| get_snapshot_diff(v, path, &asked.from_snapshot, &asked.to_snapshot))?;
+    let (root, changes) = request.read(|v| get_snapshot_diff(v, path, &asked.from_snapshot, &asked.to_snapshot))?;
     let entries = changes.into_iter().map(|change| SnapshotDiffReportEntryProto {
         fullpath: change.path.into(),
         modification_label: change.label.to_string(),
@@ -104,7 +104,7 @@ pub(super) fn diff(request: &Request<'_>) -> Answer {
     });
     let diff_report = SnapshotDiffReportProto {
         diff_report_entries: entries.collect(),
-        snapshot_root: asked.snapshot_root,
+        snapshot_root: String::from_utf8_lossy(&root).into_owned(),
         from_snapshot: asked.from_snapshot,
         to_snapshot: asked.to_snapshot,
     };
@@ -116,7 +116,8 @@ fn items(items: Vec<Item>) -> Vec<SnapshotDiffReportListingEntryProto> {
         fullpath: item.path.into(),
         dir_id: item.directory.0 as u64,
         is_reference: item.is_reference,
-        target_path: item.target.map(Into::into),
+        // always there, if only empty
+        target_path: Some(item.target.unwrap_or_default().into()),
         file_id: Some(item.id.0 as u64),
     };
     items.into_iter().map(one).collect()
