@@ -17,7 +17,7 @@ pub enum Chosen {
 impl Chosen {
     fn of_field(name: &str) -> Option<Chosen> {
         match name {
-            "fileId" | "inodeId" => Some(Chosen::File),
+            "fileId" | "inodeId" | "dirId" => Some(Chosen::File),
             "blockId" => Some(Chosen::Block),
             "generationStamp" | "genStamp" | "newGenStamp" => Some(Chosen::Stamp),
             _ => None,
@@ -115,7 +115,10 @@ impl Pairs {
         if java == ours {
             return true;
         }
-        let (mut java, mut ours) = (java.to_owned(), ours.to_owned());
+        // a snapshot without a name is named after the time
+        static UNNAMED: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"s\d{8}-\d{6}\.\d{3}").expect("a pattern"));
+        let unnamed = |text: &str| UNNAMED.replace_all(text, "TIME").into_owned();
+        let (mut java, mut ours) = (unnamed(java), unnamed(ours));
         for (of_java, of_ours, common) in &self.texts {
             java = java.replace(of_java, common);
             ours = ours.replace(of_ours, common);

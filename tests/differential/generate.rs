@@ -14,7 +14,7 @@ const CROWD: usize = 220;
 const BLOCK_BYTES: u64 = 1 << 20;
 
 pub struct Generator {
-    dice: Dice,
+    pub(super) dice: Dice,
     pub model: Model,
 }
 
@@ -60,11 +60,11 @@ impl Generator {
         Generator { dice: Dice(seed), model: Model::default() }
     }
 
-    fn one_in(&mut self, n: usize) -> bool {
+    pub(super) fn one_in(&mut self, n: usize) -> bool {
         self.dice.below(n) == 0
     }
 
-    fn pick<T: Copy>(&mut self, all: &[T]) -> T {
+    pub(super) fn pick<T: Copy>(&mut self, all: &[T]) -> T {
         all[self.dice.below(all.len())]
     }
 
@@ -84,9 +84,10 @@ impl Generator {
         for policy in ["XOR-2-1-1024k", "RS-6-3-1024k"] {
             pair.ask("hdfs", "enableErasureCodingPolicy", &format!("ecPolicyName: \"{policy}\"")).expect("a policy");
         }
+        self.begin_snapshots(pair);
     }
 
-    fn user(&mut self) -> &'static str {
+    pub(super) fn user(&mut self) -> &'static str {
         if self.one_in(3) { self.pick(&USERS) } else { "hdfs" }
     }
 
@@ -107,7 +108,7 @@ impl Generator {
         self.find(|_| true).map_or_else(|| "/".to_owned(), |(path, _)| path)
     }
 
-    fn directory(&mut self) -> String {
+    pub(super) fn directory(&mut self) -> String {
         self.find(|entry| entry.directory).map_or_else(|| "/w".to_owned(), |(path, _)| path)
     }
 
@@ -131,7 +132,12 @@ impl Generator {
     }
 
     /// Mostly what is there.
-    fn path(&mut self) -> String {
+    pub(super) fn path(&mut self) -> String {
+        if self.one_in(9)
+            && let Some(path) = self.past_path()
+        {
+            return path;
+        }
         match self.dice.below(14) {
             0 => self.odd_path(),
             1 | 2 => self.new_path(),
@@ -181,11 +187,12 @@ impl Generator {
             }
         }
         let call = match self.dice.below(100) {
-            0..=24 => self.names(),
-            25..=54 => return self.writer(pair),
-            55..=74 => self.attributes(),
-            75..=92 => self.reads(),
-            _ => self.rare(),
+            0..=22 => self.names(),
+            23..=50 => return self.writer(pair),
+            51..=68 => self.attributes(),
+            69..=84 => self.reads(),
+            85..=91 => self.rare(),
+            _ => return self.snapshots(pair),
         };
         self.run(pair, call);
     }
@@ -507,7 +514,8 @@ impl Generator {
         let path = if self.one_in(4) { self.path() } else { self.directory() };
         let (keep, reset) = (i64::MAX as u64, u64::MAX);
         let names = self.pick(&[keep, reset, reset, 20, 200, 2_000]);
-        let space = self.pick(&[keep, reset, reset, 100 << 20, 1 << 30, 1 << 30]);
+        // Java's use of space drifts: quotas that it could reach refuse calls at random
+        let space = self.pick(&[keep, reset, reset, 1 << 36, 1 << 38, 1 << 38]);
         let kind = self.pick(&["", "", "", " storageType: DISK", " storageType: SSD", " storageType: ARCHIVE"]);
         let names = if kind.is_empty() { names } else { keep };
         let request = format!("path: {} namespaceQuota: {names} storagespaceQuota: {space}{kind}", quoted(&path));
@@ -626,12 +634,15 @@ impl Generator {
     /// Compares all that is there, and takes it for the model.
     pub fn survey(&mut self, pair: &mut Pair) {
         let old = std::mem::take(&mut self.model);
+        let (old_roots, old_snapshots) = (old.roots, old.snapshots);
         let writers: std::collections::HashMap<u64, String> =
             old.tree.into_values().filter_map(|entry| Some((entry.id, entry.writer?))).collect();
         let mut open = vec!["/".to_owned()];
         while let Some(path) = open.pop() {
             self.survey_directory(pair, &path, &writers, &mut open);
         }
+        (self.model.roots, self.model.snapshots) = (old_roots, old_snapshots);
+        self.survey_snapshots(pair);
         for (method, request) in
             [("getFsStats", ""), ("getFsReplicatedBlockStats", ""), ("listCorruptFileBlocks", "path: \"/\"")]
         {
@@ -677,7 +688,7 @@ impl Generator {
     }
 }
 
-fn listed(answer: &DynamicMessage) -> Vec<DynamicMessage> {
+pub(super) fn listed(answer: &DynamicMessage) -> Vec<DynamicMessage> {
     let list = answer.get_field_by_name("dirList");
     let entries =
         list.as_ref().and_then(|list| list.as_message()?.get_field_by_name("partialListing").map(|v| v.into_owned()));

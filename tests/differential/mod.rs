@@ -9,6 +9,7 @@ mod generate;
 mod known;
 mod model;
 mod pair;
+mod snapshots;
 
 use pair::Pair;
 

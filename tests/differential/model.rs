@@ -20,10 +20,21 @@ pub struct Entry {
     pub blocks: Vec<Block>,
 }
 
+/// A snapshot, and what was below its directory then, as `/a/b`.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    pub root: String,
+    pub name: String,
+    pub paths: Vec<String>,
+}
+
 /// Entries by path.
 #[derive(Default)]
 pub struct Model {
     pub tree: BTreeMap<String, Entry>,
+    /// Directories that allow snapshots.
+    pub roots: Vec<String>,
+    pub snapshots: Vec<Snapshot>,
 }
 
 impl Model {
