@@ -284,16 +284,9 @@ impl Walk<'_> {
                 let (path, target) = if from_earlier { (source, target) } else { (target, source) };
                 Some(Change { label: 'R', path, target: Some(target) })
             };
-            let made = change.created.iter().filter_map(|entry| match renamed(entry) {
-                Some(_) if from_earlier => None,
-                Some(change) => Some(change),
-                None => Some(plain(came, entry)),
-            });
-            let gone = change.deleted.iter().filter_map(|entry| match renamed(entry) {
-                Some(_) if !from_earlier => None,
-                Some(change) => Some(change),
-                None => Some(plain(went, entry)),
-            });
+            // a rename is told where its older name was, whichever way the report goes
+            let made = change.created.iter().filter(|entry| renamed(entry).is_none()).map(|entry| plain(came, entry));
+            let gone = change.deleted.iter().map(|entry| renamed(entry).unwrap_or_else(|| plain(went, entry)));
             report.extend(made);
             report.extend(gone);
         }

@@ -107,11 +107,16 @@ pub fn check_access(view: &View<'_>, path: &[u8], action: Action) -> Result<(), 
 /// # Errors
 /// `FileNotFound`, `Io` for what is no symlink; access.
 pub fn get_link_target<'a>(view: &View<'a>, path: &[u8]) -> Result<&'a [u8], Refusal> {
-    let Some(inode) = find(view, path, Walk::ReadLink)?.and_then(|found| found.last()) else {
+    let no_link = || Refusal::io(format!("Path {} is not a symbolic link", view.path_text(path)));
+    let found = find(view, path, Walk::ReadLink)?;
+    if found.as_ref().is_some_and(|found| found.snapshots_of().is_some()) {
+        return Err(no_link());
+    }
+    let Some(inode) = found.and_then(|found| found.last()) else {
         return Err(Refusal::not_found(format!("File does not exist: {}", view.path_text(path))));
     };
     if view.state.store.kind(inode) != KindTag::Symlink {
-        return Err(Refusal::io(format!("Path {} is not a symbolic link", view.path_text(path))));
+        return Err(no_link());
     }
     Ok(view.state.tree.symlink_target(inode))
 }

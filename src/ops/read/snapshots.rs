@@ -199,4 +199,29 @@ mod tests {
         let diff = w.view(&caller, |v| get_snapshot_diff(v, b"/f/x", "a", "b"));
         assert!(matches!(diff, Err(Refusal::AccessControl(_))), "{diff:?}");
     }
+
+    #[test]
+    fn a_rename_is_told_where_the_older_name_was() {
+        use crate::write::rename::Rename;
+        use crate::write::snapshots::{AllowSnapshot, CreateSnapshot};
+        let mut w = World::new();
+        let caller = superuser();
+        w.mkdirs(&caller, "/d/sub", 0o755).unwrap();
+        w.create("/d/a");
+        w.write(&caller, &AllowSnapshot { path: b"/d".into() }).unwrap();
+        w.write(&caller, &CreateSnapshot { path: b"/d".into(), name: b"s1".into() }).unwrap();
+        w.write(&caller, &Rename { source: b"/d/a".into(), target: b"/d/sub/b".into() }).unwrap();
+        w.write(&caller, &CreateSnapshot { path: b"/d".into(), name: b"s2".into() }).unwrap();
+        let report = |path: &'static [u8], from: &str, to: &str| {
+            let (root, changes) = w.view(&caller, |v| get_snapshot_diff(v, path, from, to)).unwrap();
+            let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+            let line = |c: Change| format!("{} {} {}", c.label, text(c.path), c.target.map_or_else(String::new, text));
+            (text(root), changes.into_iter().map(line).collect::<Vec<_>>())
+        };
+        let lines = |all: [&str; 3]| all.map(str::to_owned).to_vec();
+        assert_eq!(report(b"/d", "s1", "s2"), ("/d".to_owned(), lines(["M  ", "R a sub/b", "M sub "])));
+        assert_eq!(report(b"/d", "s2", "s1"), ("/d".to_owned(), lines(["M  ", "R sub/b a", "M sub "])));
+        assert_eq!(report(b"/d/sub", "s2", "s1").0, "/d");
+        assert_eq!(report(b"/d/sub", "", ""), ("/d/sub".to_owned(), Vec::new()));
+    }
 }

@@ -58,7 +58,10 @@ impl ContentSummaryWalk {
         if resolved.is_past() {
             let walk = SummaryWalk::of_past(tree, store, top, snapshot, &|_| Ok(()))?;
             let erasure_coding_policy = policy_name(view, top);
-            let past = Some(PastTop { quota: tree.quota_at(store, top, snapshot), erasure_coding_policy });
+            // as in Hadoop quotas are those of now, but for the directory that the snapshot was taken of
+            let is_root = tree.snapshot_root(store, top).is_some_and(|root| root.by_id(snapshot).is_some());
+            let at = if is_root { snapshot } else { SnapshotId::CURRENT };
+            let past = Some(PastTop { quota: tree.quota_at(store, top, at), erasure_coding_policy });
             return Ok(ContentSummaryWalk { top: store.inode_id(top), check, walk, past });
         }
         let walk = SummaryWalk::new(tree, store, top, &|d| enter(view, check, d))?;
