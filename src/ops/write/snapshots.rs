@@ -58,6 +58,10 @@ fn owned<'p>(view: &View<'_>, path: &'p [u8]) -> Result<Resolved<'p>, Refusal> {
 ///
 /// Quirk: a_file_above_a_directory_to_allow_is_no_access_refusal: unlike other calls these two name the file as it is
 fn walked<'p>(view: &View<'_>, path: &'p [u8]) -> Result<Resolved<'p>, Refusal> {
+    // reserved names mean nothing here either
+    if path.starts_with(b"/.reserved/") {
+        return Err(Refusal::not_found(format!("Directory does not exist: {}", view.path_text(path))));
+    }
     let resolved = view.state.tree.resolve(&view.state.store, path)?;
     view.checker().traverse_unchecked(&resolved)?;
     if resolved.is_past() {
