@@ -223,5 +223,8 @@ mod tests {
         assert_eq!(report(b"/d", "s2", "s1"), ("/d".to_owned(), lines(["M  ", "R sub/b a", "M sub "])));
         assert_eq!(report(b"/d/sub", "s2", "s1").0, "/d");
         assert_eq!(report(b"/d/sub", "", ""), ("/d/sub".to_owned(), Vec::new()));
+        let listed = |path: &'static [u8]| w.view(&caller, |v| get_snapshot_listing(v, path).map(|all| all.len()));
+        assert_eq!(listed(b"/d"), Ok(2));
+        assert!(matches!(listed(b"/d/.snapshot/s1"), Err(Refusal::Snapshot(_))));
     }
 }

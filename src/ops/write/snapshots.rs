@@ -39,7 +39,9 @@ pub(crate) fn root_of<'a>(
 ) -> Result<(InodeHandle, Option<&'a Root>), Refusal> {
     let directory = directory_of(view, resolved)?;
     let root = view.state.tree.snapshot_root(&view.state.store, directory);
-    if root.is_none() && directory != view.state.tree.root() {
+    // a snapshot itself has none
+    let is_snapshot = root.is_some_and(|root| root.by_id(resolved.snapshot()).is_some());
+    if is_snapshot || root.is_none() && directory != view.state.tree.root() {
         return Err(snapshot(format!("Directory is not a snapshottable directory: {}", resolved.path_text())));
     }
     Ok((directory, root))
