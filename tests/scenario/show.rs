@@ -168,7 +168,12 @@ fn reads(world: &World, line: &Line) -> Option<Printed> {
         "get-policy" => Some(get_storage_policy(view, path).map(|policy| policy.name.to_string())),
         "get-acl" => Some(get_acl_status(view, path).map(|acl| {
             let entries: String = acl.entries.iter().map(|entry| format!(" {}", acl_entry(entry))).collect();
-            format!("{} {} {}{entries}", acl.owner, acl.group, acl.mode.map_or_else(String::new, |mode| mode.to_string()))
+            format!(
+                "{} {} {}{entries}",
+                acl.owner,
+                acl.group,
+                acl.mode.map_or_else(String::new, |mode| mode.to_string())
+            )
         })),
         "get-xattrs" => {
             let wanted: Vec<_> = line.paths(1).iter().map(|name| xattr(&String::from_utf8_lossy(name), b"")).collect();
