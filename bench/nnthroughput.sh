@@ -27,7 +27,7 @@ WORK=$(mktemp -d); OUT=${OUT:-$WORK/out}; mkdir -p "$OUT"
 declare -A PID PORT
 trap 'for p in "${PID[@]}"; do kill "$p" 2>/dev/null || true; done; wait; rm -rf "$WORK"' EXIT
 
-# as Hadoop's own configuration has it: audit lines are formatted and go nowhere (Ironroot has none yet)
+# as Hadoop's own configuration has it: audit lines are formatted and go nowhere
 cat "$ROOT/tests/support/log4j.properties" - > "$WORK/log4j.properties" <<X
 log4j.logger.org.apache.hadoop.hdfs.server.namenode.FSNamesystem.audit=INFO,nowhere
 log4j.additivity.org.apache.hadoop.hdfs.server.namenode.FSNamesystem.audit=false
