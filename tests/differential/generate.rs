@@ -16,6 +16,8 @@ const BLOCK_BYTES: u64 = 1 << 20;
 pub struct Generator {
     pub(super) dice: Dice,
     pub model: Model,
+    /// Whether snapshots are taken and asked.
+    past: bool,
 }
 
 /// A call: user, method, request.
@@ -56,8 +58,8 @@ fn number(message: &DynamicMessage, path: &[&str]) -> Option<u64> {
 }
 
 impl Generator {
-    pub fn new(seed: u64) -> Generator {
-        Generator { dice: Dice(seed), model: Model::default() }
+    pub fn new(seed: u64, past: bool) -> Generator {
+        Generator { dice: Dice(seed), model: Model::default(), past }
     }
 
     pub(super) fn one_in(&mut self, n: usize) -> bool {
@@ -84,7 +86,9 @@ impl Generator {
         for policy in ["XOR-2-1-1024k", "RS-6-3-1024k"] {
             pair.ask("hdfs", "enableErasureCodingPolicy", &format!("ecPolicyName: \"{policy}\"")).expect("a policy");
         }
-        self.begin_snapshots(pair);
+        if self.past {
+            self.begin_snapshots(pair);
+        }
     }
 
     pub(super) fn user(&mut self) -> &'static str {
@@ -133,7 +137,8 @@ impl Generator {
 
     /// Mostly what is there.
     pub(super) fn path(&mut self) -> String {
-        if self.one_in(9)
+        if self.past
+            && self.one_in(9)
             && let Some(path) = self.past_path()
         {
             return path;
@@ -191,8 +196,8 @@ impl Generator {
             23..=50 => return self.writer(pair),
             51..=68 => self.attributes(),
             69..=84 => self.reads(),
-            85..=91 => self.rare(),
-            _ => return self.snapshots(pair),
+            92.. if self.past => return self.snapshots(pair),
+            _ => self.rare(),
         };
         self.run(pair, call);
     }

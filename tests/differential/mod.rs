@@ -24,6 +24,12 @@ fn seed() -> u64 {
     std::env::var("IRONROOT_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(1)
 }
 
+/// Whether the stream has snapshots: `IRONROOT_DIFFERENTIAL_PAST=1`. Not by default, since there are known differences left (objects compared by
+/// identity, orders of hash maps, blocks of past files that were open).
+fn past() -> bool {
+    std::env::var_os("IRONROOT_DIFFERENTIAL_PAST").is_some()
+}
+
 /// Calls between two surveys of both trees; each second one with a restart or a saved image.
 const LEG: usize = 1_500;
 
@@ -32,7 +38,7 @@ fn both_name_nodes_answer_alike() {
     let _turn = crate::support::cluster_turn();
     let Some(mut pair) = Pair::start("differential") else { return };
     let (calls, seed) = (calls(), seed());
-    let mut generator = generate::Generator::new(seed);
+    let mut generator = generate::Generator::new(seed, past());
     generator.begin(&mut pair);
     for number in 1..=calls {
         generator.step(&mut pair);
