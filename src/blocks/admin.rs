@@ -1,12 +1,14 @@
-//! Nodes that leave: refreshed hosts files, and decommissioning in slices (Hadoop's `DatanodeAdminManager` and its default monitor).
+//! Nodes that leave, for good or for maintenance: refreshed hosts files, and the walks over their blocks in slices (Hadoop's
+//! `DatanodeAdminManager` and its default monitor).
 
 use crate::{AdminState, Blocks, Hosts, NodeNumber};
 use record::{BlockHandle, StorageNumber, Store};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use vocab::TimeMs;
 use vocab::time::{MonotonicMs, Now};
 use vocab::{BlockId, BlockState};
 
-/// What still keeps a node from being decommissioned, as of the last walk over its blocks.
+/// What still keeps a node from being decommissioned or from its maintenance, as of the last walk over its blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LeavingStatus {
     /// Blocks without enough live replicas elsewhere.
@@ -34,13 +36,19 @@ pub struct Leaving {
     walks: BTreeMap<NodeNumber, Walk>,
     /// When the next walk over a leaving node may begin.
     next: BTreeMap<NodeNumber, MonotonicMs>,
+    /// Nodes that are walked over, as many as the settings allow.
+    tracked: BTreeSet<NodeNumber>,
+    /// Nodes that wait for others to be done with.
+    waiting: VecDeque<NodeNumber>,
+    /// When the present interval began, and how many blocks were looked at in it.
+    interval: (MonotonicMs, u64),
     /// Nodes that serve again: their blocks may have too many replicas now.
     returned: BTreeMap<NodeNumber, Walk>,
 }
 
 impl Blocks {
-    /// Takes refreshed include and exclude lists: nodes not included are shut out with their next heartbeat, excluded ones begin to leave, the
-    /// others serve (again).
+    /// Takes refreshed include and exclude lists: nodes not included are shut out with their next heartbeat, those listed for maintenance that
+    /// has not expired go into it, excluded ones begin to leave, the others serve (again).
     pub fn refresh_hosts(&mut self, hosts: Hosts, now: Now) {
         self.tick_clock(now);
         self.hosts = hosts;
@@ -49,45 +57,113 @@ impl Blocks {
             let domain = self.hosts.upgrade_domain(&id);
             let node = self.registry.node_mut(n).expect("listed");
             node.upgrade_domain = domain;
-            if !self.hosts.is_included(&node.id) {
+            if !self.hosts.is_included(&id) {
                 self.registry.node_mut(n).expect("listed").disallowed = true;
-            } else if self.hosts.is_excluded(&node.id) {
+            } else if let Some(expires) = self.maintenance_of(n, now.wall) {
+                self.start_maintenance(n, expires);
+            } else if self.hosts.is_excluded(&id) {
                 self.start_decommission(n);
             } else {
+                self.stop_maintenance(n);
                 self.stop_decommission(n);
             }
+        }
+    }
+
+    /// When the maintenance ends that the lists ask for, if they do and that is not over yet.
+    fn maintenance_of(&self, n: NodeNumber, now: TimeMs) -> Option<TimeMs> {
+        self.hosts.maintenance_expiry(&self.registry.node(n)?.id).filter(|expires| expires.0 > now.0)
+    }
+
+    /// What the lists ask of a node that registers.
+    pub(crate) fn begin_by_lists(&mut self, n: NodeNumber, now: Now) {
+        let Some(node) = self.registry.node(n) else { return };
+        if self.hosts.is_excluded(&node.id) {
+            self.start_decommission(n);
+        } else if let Some(expires) = self.maintenance_of(n, now.wall) {
+            self.start_maintenance(n, expires);
         }
     }
 
     /// Tells a node to leave. A dead one is decommissioned at once: it holds nothing that could be copied.
     pub fn start_decommission(&mut self, n: NodeNumber) {
         let Some(node) = self.registry.node_mut(n) else { return };
-        if node.admin != AdminState::Normal {
+        if matches!(node.admin, AdminState::Decommissioning | AdminState::Decommissioned) {
             return;
         }
-        if !node.alive {
+        if node.alive {
+            node.admin = AdminState::Decommissioning;
+            self.begin_leave(n);
+        } else {
             node.admin = AdminState::Decommissioned;
-            return;
+            self.end_leave(n);
         }
-        node.admin = AdminState::Decommissioning;
-        self.leaving.status.insert(n, LeavingStatus { since: self.clock, ..LeavingStatus::default() });
-        self.leaving.returned.remove(&n);
         self.registry.recount();
     }
 
     /// Lets a leaving or decommissioned node serve again.
     pub fn stop_decommission(&mut self, n: NodeNumber) {
         let Some(node) = self.registry.node_mut(n) else { return };
-        if !matches!(node.admin, AdminState::Decommissioning | AdminState::Decommissioned) {
+        if matches!(node.admin, AdminState::Decommissioning | AdminState::Decommissioned) {
+            node.admin = AdminState::Normal;
+            self.serve_again(n);
+        }
+    }
+
+    /// Sends a node into maintenance, or changes when its maintenance ends. One that is dead or decommissioned is in maintenance at once, and any
+    /// if no replica needs to be elsewhere.
+    pub fn start_maintenance(&mut self, n: NodeNumber, expires: TimeMs) {
+        let nothing_needed = self.settings.maintenance_replication_min == 0;
+        let Some(node) = self.registry.node_mut(n) else { return };
+        node.maintenance_expires = expires;
+        if matches!(node.admin, AdminState::EnteringMaintenance | AdminState::InMaintenance) {
+            return;
+        }
+        if !node.alive || node.admin == AdminState::Decommissioned || nothing_needed {
+            node.admin = AdminState::InMaintenance;
+            self.end_leave(n);
+        } else {
+            node.admin = AdminState::EnteringMaintenance;
+            self.begin_leave(n);
+        }
+        self.registry.recount();
+    }
+
+    /// Ends a node's maintenance. Of a dead one the replicas, which counted so far, are forgotten.
+    pub fn stop_maintenance(&mut self, n: NodeNumber) {
+        let Some(node) = self.registry.node_mut(n) else { return };
+        if !matches!(node.admin, AdminState::EnteringMaintenance | AdminState::InMaintenance) {
             return;
         }
         node.admin = AdminState::Normal;
-        let alive = node.alive;
-        let volumes = node.volumes.iter().copied().collect();
+        node.maintenance_expires = TimeMs(0);
+        if !node.alive && !node.draining {
+            node.draining = true;
+            let volumes = node.volumes.clone();
+            self.registry.drains.extend(volumes);
+        }
+        self.serve_again(n);
+    }
+
+    fn begin_leave(&mut self, n: NodeNumber) {
+        self.end_leave(n);
+        self.leaving.status.insert(n, LeavingStatus { since: self.clock, ..LeavingStatus::default() });
+        self.leaving.returned.remove(&n);
+        self.leaving.waiting.push_back(n);
+    }
+
+    fn end_leave(&mut self, n: NodeNumber) {
         self.leaving.status.remove(&n);
         self.leaving.walks.remove(&n);
         self.leaving.next.remove(&n);
-        if alive {
+        self.leaving.tracked.remove(&n);
+        self.leaving.waiting.retain(|waiting| *waiting != n);
+    }
+
+    fn serve_again(&mut self, n: NodeNumber) {
+        self.end_leave(n);
+        if let Some(node) = self.registry.node(n).filter(|node| node.alive) {
+            let volumes = node.volumes.iter().copied().collect();
             self.leaving.returned.insert(n, Walk { volumes, ..Walk::default() });
         }
         self.registry.recount();
@@ -112,7 +188,15 @@ impl Blocks {
             }
             return true;
         }
+        let interval_ms = self.settings.decommission_interval_ms;
+        if now.monotonic.since(self.leaving.interval.0) >= interval_ms {
+            self.leaving.interval = (now.monotonic, 0);
+        }
         if let Some(n) = self.leaving.walks.keys().next().copied() {
+            if self.leaving.interval.1 >= self.settings.decommission_blocks_per_interval {
+                return false;
+            }
+            self.leaving.interval.1 += budget as u64;
             let mut walk = self.leaving.walks.remove(&n).expect("seen");
             if self.walk_step(store, &mut walk, budget, true) {
                 self.leaving.walks.insert(n, walk);
@@ -121,15 +205,34 @@ impl Blocks {
             }
             return true;
         }
+        self.expire_maintenance(now.wall);
         self.begin_walks(now)
     }
 
+    /// Ends maintenance whose time is over.
+    ///
+    /// Quirk: nodes_in_maintenance_do_not_count_as_tracked: Hadoop counts them, so that enough of them keep all other nodes from leaving
+    fn expire_maintenance(&mut self, now: TimeMs) {
+        let over = |node: &&crate::Node| {
+            matches!(node.admin, AdminState::EnteringMaintenance | AdminState::InMaintenance)
+                && node.maintenance_expires.0 < now.0
+        };
+        let over: Vec<NodeNumber> = self.registry.nodes().filter(over).map(|node| node.number).collect();
+        over.into_iter().for_each(|n| self.stop_maintenance(n));
+    }
+
     fn begin_walks(&mut self, now: Now) -> bool {
+        let limit = self.settings.decommission_tracked_max;
+        while (limit == 0 || self.leaving.tracked.len() < limit)
+            && let Some(n) = self.leaving.waiting.pop_front()
+        {
+            self.leaving.tracked.insert(n);
+        }
         let mut any = false;
-        for n in self.leaving.status.keys().copied().collect::<Vec<_>>() {
+        for n in self.leaving.tracked.iter().copied().collect::<Vec<_>>() {
             let due = self.leaving.next.get(&n).is_none_or(|t| now.monotonic >= *t);
             let Some(node) = self.registry.node(n) else {
-                self.leaving.status.remove(&n);
+                self.end_leave(n);
                 continue;
             };
             if !due {
@@ -139,13 +242,18 @@ impl Blocks {
                 let volumes = node.volumes.iter().copied().collect();
                 self.leaving.walks.insert(n, Walk { volumes, ..Walk::default() });
                 any = true;
-            } else {
-                // it cannot be copied from; it is done with once nothing in the whole cluster lacks replicas, else it waits without
-                // keeping others from leaving (HDFS-16303)
-                if self.low.is_empty() && self.pending.is_empty() {
-                    self.decommissioned(n);
-                }
-                self.leaving.next.insert(n, MonotonicMs(now.monotonic.0 + self.settings.decommission_interval_ms));
+                continue;
+            }
+            // it cannot be copied from; it is done with once nothing in the whole cluster lacks replicas, else it waits without
+            // keeping others from leaving (HDFS-16303)
+            if self.low.is_empty() && self.pending.is_empty() {
+                self.left(n);
+                continue;
+            }
+            self.leaving.next.insert(n, MonotonicMs(now.monotonic.0 + self.settings.decommission_interval_ms));
+            if !self.leaving.waiting.is_empty() {
+                self.leaving.tracked.remove(&n);
+                self.leaving.waiting.push_back(n);
             }
         }
         any
@@ -158,14 +266,19 @@ impl Blocks {
         let Some(node) = self.registry.node(n) else { return };
         let reported = self.registry.volumes_of(node).all(|v| v.reports > 0);
         if walk.found.low_redundancy == 0 && reported && node.alive {
-            self.decommissioned(n);
+            self.left(n);
         }
     }
 
-    fn decommissioned(&mut self, n: NodeNumber) {
-        self.registry.node_mut(n).expect("a leaving node").admin = AdminState::Decommissioned;
-        self.leaving.status.remove(&n);
-        self.leaving.next.remove(&n);
+    /// What kept the node is done.
+    fn left(&mut self, n: NodeNumber) {
+        self.end_leave(n);
+        let Some(node) = self.registry.node_mut(n) else { return };
+        node.admin = match node.admin {
+            AdminState::EnteringMaintenance => AdminState::InMaintenance,
+            _ => AdminState::Decommissioned,
+        };
+        self.registry.recount();
     }
 
     /// Looks at the next blocks of a walk; whether there are more.
@@ -183,16 +296,18 @@ impl Blocks {
             let Some(b) = store.find_block(BlockId(id)) else { continue };
             self.review(store, b);
             if leaving {
-                self.weigh(store, b, &mut walk.found);
+                self.weigh(store, b, s, &mut walk.found);
             }
         }
         !walk.volumes.is_empty()
     }
 
-    /// Counts a block that is not safe without the leaving node.
-    fn weigh(&self, store: &Store, b: BlockHandle, found: &mut LeavingStatus) {
+    /// Counts a block that is not safe without the leaving node, which has it on this volume.
+    fn weigh(&self, store: &Store, b: BlockHandle, volume: StorageNumber, found: &mut LeavingStatus) {
         let info = store.block(b);
-        if info.deleted || self.is_safe_elsewhere(store, b) {
+        let node = self.node_of(volume).and_then(|n| self.registry.node(n));
+        let maintenance = node.is_some_and(|node| node.admin == AdminState::EnteringMaintenance);
+        if info.deleted || self.is_safe_elsewhere(store, b, maintenance) {
             return;
         }
         found.low_redundancy += 1;
@@ -200,17 +315,22 @@ impl Blocks {
         found.only_here += u64::from(self.count(store, b).live == 0);
     }
 
-    fn is_safe_elsewhere(&self, store: &Store, b: BlockHandle) -> bool {
-        let info = store.block(b);
-        let live = self.count(store, b).live;
-        if info.state != BlockState::Complete {
-            return live >= u32::from(self.settings.replication_min);
+    /// Whether the block has enough without a node that leaves, for maintenance or for good (Hadoop's `isSufficient`).
+    fn is_safe_elsewhere(&self, store: &Store, b: BlockHandle, maintenance: bool) -> bool {
+        let (info, count) = (store.block(b), self.count(store, b));
+        let required = self.required_live(&info, &count);
+        if count.live >= required && self.well_placed(store, b) {
+            return true;
         }
-        let wanted = match self.stripes.get(&info.erasure_coding_policy) {
-            // nothing rebuilds internal blocks: a node that has one must not leave while the group needs it
-            Some(stripe) => self.minimum(&info, 0) + u32::from(stripe.parity_units),
-            None => u32::from(info.replication).min(u32::from(self.settings.replication_default)),
+        let enough = if maintenance {
+            self.minimum(&info, self.settings.maintenance_replication_min.min(info.replication))
+        } else if count.live >= required {
+            return false;
+        } else if info.state != BlockState::Complete {
+            self.minimum(&info, self.settings.replication_min)
+        } else {
+            self.stripe(&info).map_or(self.settings.replication_default.into(), |_| self.wanted(&info))
         };
-        live >= wanted && self.well_placed(store, b)
+        count.live >= enough
     }
 }

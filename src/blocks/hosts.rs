@@ -3,6 +3,7 @@
 use crate::DatanodeId;
 use hashbrown::HashSet;
 use std::sync::Arc;
+use vocab::TimeMs;
 
 /// One line of a hosts file, resolved: an address with a port, 0 meaning any. Names that could not be resolved stay names.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -20,6 +21,8 @@ pub struct Hosts {
     pub included: Vec<HostEntry>,
     /// Exclude list.
     pub excluded: HashSet<HostEntry>,
+    /// DataNodes that are to be in maintenance, with the time when that ends (JSON form only).
+    pub maintenance: Vec<(HostEntry, TimeMs)>,
     /// Upgrade domains, where the list names them (JSON form only).
     pub domains: Vec<(HostEntry, Arc<str>)>,
 }
@@ -56,6 +59,10 @@ impl Hosts {
     /// The upgrade domain of a DataNode, if the list gives it one.
     pub fn upgrade_domain(&self, id: &DatanodeId) -> Option<Arc<str>> {
         self.domains.iter().find(|(entry, _)| entry.covers(id)).map(|(_, domain)| domain.clone())
+    }
+    /// When the maintenance of a DataNode ends, if the list names it for one.
+    pub fn maintenance_expiry(&self, id: &DatanodeId) -> Option<TimeMs> {
+        self.maintenance.iter().find(|(entry, _)| entry.covers(id)).map(|(_, expires)| *expires)
     }
     /// Whether a DataNode is to be decommissioned.
     pub fn is_excluded(&self, id: &DatanodeId) -> bool {

@@ -6,6 +6,7 @@
 
 mod account;
 mod admin;
+mod caching;
 mod check;
 mod construction;
 mod counting;
@@ -16,6 +17,7 @@ mod inspect;
 mod locate;
 mod mailbox;
 mod node;
+mod node_blocks;
 pub mod placement;
 pub mod policies;
 mod recovery;
@@ -32,14 +34,16 @@ mod volume;
 
 pub use account::Names;
 pub use admin::LeavingStatus;
+pub use caching::Caching;
 pub use construction::{Construction, Expected, block_text};
 pub use counting::Count;
 pub use heartbeat::{Heartbeat, HeartbeatAnswer};
 pub use hosts::{HostEntry, Hosts};
 pub use inspect::{Inspection, Place, RackSpread};
 pub use locate::{Located, Reader};
-pub use mailbox::{Command, Mailbox, NO_ACK, Recovery, Transfer};
+pub use mailbox::{Command, Mailbox, NO_ACK, Rebuild, Recovery, Transfer};
 pub use node::{AdminState, DatanodeId, Node, NodeNumber, NodeStats, VolumeFailures, with_port};
+pub use node_blocks::NodeBlocks;
 pub use placement::{Placement, Target, TargetRequest};
 pub use redundancy::Round;
 pub use registry::{Registration, Resolved, StorageInfo};

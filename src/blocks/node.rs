@@ -121,6 +121,8 @@ pub struct Node {
     pub upgrade_domain: Option<Arc<str>>,
     /// Administrative state.
     pub admin: AdminState,
+    /// When its maintenance ends.
+    pub maintenance_expires: TimeMs,
     /// Whether its heartbeats arrive. A node that never sent one is not alive.
     pub alive: bool,
     /// Whether it may send reports: set by a registration, cleared when it is declared dead or disallowed.

@@ -192,6 +192,7 @@ impl Registry {
             location: DEFAULT_RACK.into(),
             upgrade_domain: None,
             admin: AdminState::Normal,
+            maintenance_expires: vocab::TimeMs(0),
             alive: false,
             registered: false,
             disallowed: false,
@@ -387,7 +388,6 @@ impl Blocks {
     }
 
     fn renew_registration(&mut self, n: NodeNumber, r: &Registration, location: Arc<str>, now: Now) {
-        let excluded = self.hosts.is_excluded(&r.id);
         let domain = self.hosts.upgrade_domain(&r.id);
         let node = self.registry.node_mut(n).expect("placed");
         node.id = r.id.clone();
@@ -417,9 +417,7 @@ impl Blocks {
         self.registry.recount();
         self.leases.unregister(n);
         self.leases.register(n);
-        if excluded {
-            self.start_decommission(n);
-        }
+        self.begin_by_lists(n, now);
     }
 
     fn check_version(&self, r: &Registration, own: &StorageInfo, own_version: &str) -> Result<(), Refusal> {
@@ -452,6 +450,7 @@ impl Blocks {
         self.registry.topology.remove(n);
         self.leases.unregister(n);
         self.invalidation.remove_node(n);
+        self.caching.forget(n);
         let keeps = self.registry.node(n).is_some_and(|node| node.admin == AdminState::InMaintenance);
         let Some(node) = self.registry.node_mut(n) else { return };
         node.alive = false;

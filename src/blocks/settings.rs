@@ -75,8 +75,16 @@ pub struct Settings {
     pub safe_extension_ms: u64,
     /// Interval at which the blocks of leaving nodes are looked at.
     pub decommission_interval_ms: u64,
+    /// Blocks of leaving nodes looked at per interval.
+    pub decommission_blocks_per_interval: u64,
+    /// Leaving nodes whose blocks are looked at at a time, 0 for all.
+    pub decommission_tracked_max: usize,
     /// Replicas that must stay while a node is in maintenance.
     pub maintenance_replication_min: u16,
+    /// Whether anything is cached on order.
+    pub caching: bool,
+    /// Pause before a DataNode is told again what to cache.
+    pub caching_retry_ms: u64,
     /// Whether storage policies are obeyed.
     pub storage_policies: bool,
 }
@@ -120,7 +128,11 @@ impl Default for Settings {
             safe_replication_min: 1,
             safe_extension_ms: 30_000,
             decommission_interval_ms: 30_000,
+            decommission_blocks_per_interval: 500_000,
+            decommission_tracked_max: 100,
             maintenance_replication_min: 1,
+            caching: true,
+            caching_retry_ms: 30_000,
             storage_policies: true,
         }
     }

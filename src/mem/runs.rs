@@ -258,6 +258,17 @@ impl Run {
         self.leaves[at.min(self.leaves.len())..].iter().flat_map(Leaf::iter).skip_while(move |id| *id < start)
     }
 
+    /// All ids from the `rank`th on (0 is the first) in ascending order.
+    pub fn iter_at(&self, mut rank: usize) -> impl Iterator<Item = i64> + '_ {
+        let passed = |leaf: &&Leaf| {
+            let whole = rank >= usize::from(leaf.count);
+            rank -= if whole { usize::from(leaf.count) } else { 0 };
+            whole
+        };
+        let leaf = self.leaves.iter().take_while(passed).count();
+        self.leaves[leaf..].iter().flat_map(Leaf::iter).skip(rank)
+    }
+
     /// Bytes of memory held.
     pub fn memory_bytes(&self) -> usize {
         self.leaves.capacity() * size_of::<Leaf>() + self.leaves.iter().map(|l| l.deltas.capacity()).sum::<usize>()

@@ -54,6 +54,10 @@ pub fn operations(settings: &Settings, owner: &str) -> ops::Settings {
         snapshots_of_all: features.snapshots_of_all as usize,
         batched_listing_limit: limits.batched_listing_paths as usize,
         open_files_limit: limits.open_files_listed as usize,
+        events_per_call: limits.events_per_call,
+        record_bytes_max: settings.edit_log.max_record_bytes as usize,
+        cache_pools_listed: settings.caching.pools_listed as usize,
+        cache_directives_listed: settings.caching.directives_listed as usize,
         summary_slice: limits.summary_slice as usize,
         summary_rest_micros: limits.summary_rest_micros,
         corrupt_files_limit: limits.corrupt_files_returned as usize,
@@ -70,6 +74,7 @@ pub fn operations(settings: &Settings, owner: &str) -> ops::Settings {
         erasure_coding_cell_max: features.erasure_coding_cell_max,
         erasure_coding_user_defined: features.erasure_coding_user_defined,
         storage_policy_satisfier: features.storage_policy_satisfier,
+        get_blocks_is_a_read: features.get_blocks_is_a_read,
         symlinks: false,
     }
 }
@@ -126,6 +131,11 @@ pub fn blocks(settings: &Settings) -> blocks::Settings {
         safe_replication_min: safe_mode.min_replication,
         safe_extension_ms: milliseconds(safe_mode.extension),
         maintenance_replication_min: redundancy.maintenance_replication,
+        decommission_interval_ms: milliseconds(redundancy.leaving_interval),
+        decommission_blocks_per_interval: redundancy.leaving_blocks,
+        decommission_tracked_max: redundancy.leaving_nodes as usize,
+        caching: settings.caching.enabled,
+        caching_retry_ms: milliseconds(settings.caching.retry),
         storage_policies: settings.features.storage_policies,
         ..blocks::Settings::default()
     }

@@ -4,6 +4,7 @@ use super::reload::resolved;
 use blocks::{HostEntry, Hosts};
 use serde::Deserialize;
 use std::path::Path;
+use vocab::TimeMs;
 
 /// What the list says of one DataNode (Hadoop's `DatanodeAdminProperties`).
 #[derive(Deserialize, Debug)]
@@ -16,9 +17,9 @@ struct Properties {
     upgrade_domain: Option<String>,
     #[serde(default)]
     admin_state: AdminState,
-    /// Only of meaning in maintenance.
+    /// When maintenance ends; never unless given.
     #[serde(default, rename = "maintenanceExpireTimeInMS")]
-    _maintenance_expiry_ms: Option<i64>,
+    maintenance_expiry_ms: Option<i64>,
 }
 
 #[derive(Deserialize, Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +34,7 @@ enum AdminState {
 /// Reads the list.
 ///
 /// # Errors
-/// The file and what is wrong with it; a DataNode in maintenance, which is not supported yet.
+/// The file and what is wrong with it.
 pub fn read(file: &Path) -> Result<Hosts, String> {
     let named = |error: &dyn std::fmt::Display| format!("{}: {error}", file.display());
     let text = std::fs::read_to_string(file).map_err(|e| named(&e))?;
@@ -55,7 +56,8 @@ fn parse(text: &str) -> Result<Hosts, String> {
             AdminState::Normal => in_service.push(entry.clone()),
             AdminState::Decommissioned => drop(hosts.excluded.insert(entry.clone())),
             AdminState::InMaintenance => {
-                return Err(format!("{}: IN_MAINTENANCE is not supported yet", properties.host_name));
+                let expires = TimeMs(properties.maintenance_expiry_ms.unwrap_or(i64::MAX));
+                hosts.maintenance.push((entry.clone(), expires));
             }
         }
         if let Some(domain) = properties.upgrade_domain {
@@ -86,12 +88,13 @@ mod tests {
         assert_eq!(lines.included.len(), 2);
         let nobody = parse(r#"[{"hostName":"127.0.0.2","adminState":"DECOMMISSIONED"}]"#).expect("parses");
         assert!(nobody.included.is_empty() && nobody.excluded.len() == 1);
-        for bad in [
-            "{bad",
-            "[{\"hostName\":\"a\",\"foo\":1}]",
-            "[{\"port\":1}]",
-            "[{\"hostName\":\"a\",\"adminState\":\"IN_MAINTENANCE\"}]",
-        ] {
+        let resting = r#"[{"hostName":"127.0.0.2","adminState":"IN_MAINTENANCE","maintenanceExpireTimeInMS":5},
+            {"hostName":"127.0.0.3","adminState":"IN_MAINTENANCE"},{"hostName":"127.0.0.4"}]"#;
+        let resting = parse(resting).expect("parses");
+        let expiries: Vec<_> = resting.maintenance.iter().map(|(entry, expires)| (&*entry.host, expires.0)).collect();
+        assert_eq!(expiries, [("127.0.0.2", 5), ("127.0.0.3", i64::MAX)]);
+        assert!(resting.included.len() == 3 && resting.excluded.is_empty());
+        for bad in ["{bad", "[{\"hostName\":\"a\",\"foo\":1}]", "[{\"port\":1}]"] {
             assert!(parse(bad).is_err(), "{bad}");
         }
     }

@@ -135,7 +135,7 @@ pub fn hosts(settings: &DatanodeHosts) -> Result<Hosts, String> {
     Ok(Hosts {
         included: entries(&settings.include_file)?,
         excluded: entries(&settings.exclude_file)?.into_iter().collect(),
-        domains: Vec::new(),
+        ..Hosts::default()
     })
 }
 

@@ -281,6 +281,8 @@ fn identity(settings: &Settings, info: &StorageInfo, upgrade_finalized: bool) ->
         upgrade_finalized: Arc::new(upgrade_finalized.into()),
         high_availability: settings.identity.high_availability,
         state_context: settings.rpc.state_context,
+        rpc_address: settings.addresses.rpc.address.to_string().into(),
+        http_address: settings.addresses.http.address.to_string().into(),
     }
 }
 

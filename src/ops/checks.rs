@@ -1,7 +1,7 @@
 //! What most operations ask first: the walk of a path, access, safe mode, names and limits. Order and words are Hadoop's
 //! (`FSDirectory.resolvePath`, `FSPermissionChecker`, `FSDirectory.verifyFSLimits`).
 
-use crate::View;
+use crate::{Settings, View};
 use namespace::access::is_superuser;
 use namespace::resolve::text;
 use namespace::{Checker, Resolved, Walk, Wanted};
@@ -10,7 +10,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use vocab::limits::{PATH_DEPTH_MAX, PATH_LENGTH_MAX};
 use vocab::path::{components, is_valid_name};
-use vocab::{Action, Block, InodeId, Refusal};
+use vocab::{Action, Block, Caller, InodeId, Refusal};
 
 /// `InvalidPathException` as Hadoop words it.
 pub fn invalid_path(what: &str) -> Refusal {
@@ -20,6 +20,20 @@ pub fn invalid_path(what: &str) -> Refusal {
 /// The refusal of a path that does not begin at the root.
 pub(crate) fn not_absolute(path: &[u8]) -> Refusal {
     Refusal::Assertion(format!("Absolute path required, but got '{}'", text(path)).into())
+}
+
+/// That a caller may do what only superusers may, where the name of the operation is in the refusal (`checkSuperuserPrivilege`). Asks for no
+/// state: what is refused need not wait for it.
+///
+/// # Errors
+/// `AccessControl`, unless permissions are off.
+pub fn superuser_for(settings: &Settings, caller: &Caller, operation: &str) -> Result<(), Refusal> {
+    if !settings.permissions || is_superuser(caller, &settings.owner, &settings.super_group) {
+        return Ok(());
+    }
+    let user = &caller.user;
+    let text = format!("Access denied for user {user}. Superuser privilege is required for operation {operation}");
+    Err(Refusal::AccessControl(text.into()))
 }
 
 impl<'a> View<'a> {

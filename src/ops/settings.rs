@@ -72,6 +72,14 @@ pub struct Settings {
     pub batched_listing_limit: usize,
     /// `dfs.namenode.list.openfiles.num.responses`.
     pub open_files_limit: usize,
+    /// `dfs.namenode.inotify.max.events.per.rpc`; an answer ends with the record that reaches it.
+    pub events_per_call: i32,
+    /// `dfs.namenode.max.op.size`: bytes of the largest edit record that is read.
+    pub record_bytes_max: usize,
+    /// `dfs.namenode.list.cache.pools.num.responses`.
+    pub cache_pools_listed: usize,
+    /// `dfs.namenode.list.cache.directives.num.responses`.
+    pub cache_directives_listed: usize,
     /// Inodes that a content summary counts before it lets others have their turn (`dfs.content-summary.limit`); 0 for no limit of its own.
     pub summary_slice: usize,
     /// Microseconds that it rests then (`dfs.content-summary.sleep-microsec`).
@@ -104,6 +112,8 @@ pub struct Settings {
     pub erasure_coding_user_defined: bool,
     /// Whether `dfs.storage.policy.satisfier.mode` asks for a satisfier.
     pub storage_policy_satisfier: bool,
+    /// Whether the blocks of a DataNode are told to balancers only where reads are served (`dfs.namenode.get-blocks.check.operation`).
+    pub get_blocks_is_a_read: bool,
     /// Whether symbolic links may be made (no key in Hadoop; off).
     pub symlinks: bool,
 }
@@ -144,6 +154,10 @@ impl Default for Settings {
             snapshots_of_all: 65_536,
             batched_listing_limit: 100,
             open_files_limit: 1_000,
+            events_per_call: 1_000,
+            record_bytes_max: 52_428_800,
+            cache_pools_listed: 100,
+            cache_directives_listed: 100,
             summary_slice: 5_000,
             summary_rest_micros: 500,
             corrupt_files_limit: 100,
@@ -160,6 +174,7 @@ impl Default for Settings {
             erasure_coding_cell_max: 4_194_304,
             erasure_coding_user_defined: true,
             storage_policy_satisfier: false,
+            get_blocks_is_a_read: true,
             symlinks: false,
         }
     }

@@ -166,3 +166,157 @@ fn dead_nodes_with_a_listed_host_that_never_registered_hdfs_17559() {
     assert_eq!((&*missing[0].0.host, &*missing[0].0.uuid, missing[0].1), ("dn9.example", "", true));
     assert_eq!(w.blocks.datanode_report(ReportKind::All).len(), 1);
 }
+
+fn send_to_maintenance(w: &mut World, nodes: &[u32], expires: i64) {
+    let maintenance =
+        nodes.iter().map(|n| (HostEntry::parse(&format!("10.0.0.{n}")), TimeMs(expires))).collect();
+    w.blocks.refresh_hosts(Hosts { maintenance, ..Hosts::default() }, w.now);
+}
+
+#[test]
+fn a_node_rests_once_each_of_its_blocks_has_a_replica_elsewhere() {
+    let mut w = with_blocks();
+    let lone = w.block(9, 1).1;
+    w.received(1, lone);
+    send_to_maintenance(&mut w, &[1], i64::MAX);
+    assert_eq!(state(&w, 1), AdminState::EnteringMaintenance);
+    walk(&mut w);
+    // five blocks of two replicas have the other one; only the lone one is in the way, and it alone is copied
+    let status = w.blocks.leaving_status(w.number(1)).expect("leaving");
+    assert_eq!((status.low_redundancy, status.only_here), (1, 1));
+    assert_eq!(w.blocks.stats(&w.store, w.now.monotonic).low_redundancy, 1);
+    copy_from(&mut w, 1);
+    assert_eq!(w.holders(9).len(), 2);
+    assert!((1..=5).all(|i| w.holders(i).len() == 2));
+    w.pass(30_000);
+    walk(&mut w);
+    assert_eq!(state(&w, 1), AdminState::InMaintenance);
+    // dead in maintenance its replicas count on; nothing is copied
+    w.blocks.fatal_disk_error(&w.registration(1)).expect("known");
+    w.drain();
+    assert_eq!(w.blocks.stats(&w.store, w.now.monotonic).maintenance_dead, 1);
+    assert_eq!(w.blocks.stats(&w.store, w.now.monotonic).low_redundancy, 0);
+    assert_eq!(w.holders(1).len(), 2);
+    // it is told to serve while it is dead: now they are gone
+    send_to_maintenance(&mut w, &[], 0);
+    w.drain();
+    assert_eq!(state(&w, 1), AdminState::Normal);
+    assert_eq!(w.blocks.stats(&w.store, w.now.monotonic).low_redundancy, 5);
+    w.check();
+}
+
+#[test]
+fn maintenance_expires() {
+    let mut w = with_blocks();
+    let expires = w.now.wall.0 + 60_000;
+    send_to_maintenance(&mut w, &[1], expires);
+    walk(&mut w);
+    assert_eq!(state(&w, 1), AdminState::InMaintenance);
+    // a reader is not sent to it
+    let b = w.store.find_block(BlockId(1)).expect("there");
+    let nodes: Vec<_> = w.blocks.locate(&w.store, b).locations.iter().map(|t| t.node).collect();
+    assert_eq!(nodes, [w.number(2)]);
+    w.pass(60_001);
+    walk(&mut w);
+    assert_eq!(state(&w, 1), AdminState::Normal);
+    // lists that ask for maintenance that is over ask for nothing
+    send_to_maintenance(&mut w, &[1], expires);
+    assert_eq!(state(&w, 1), AdminState::Normal);
+    w.check();
+}
+
+#[test]
+fn from_decommissioning_to_maintenance_and_back() {
+    let mut w = with_blocks();
+    exclude(&mut w, &[1]);
+    assert_eq!(state(&w, 1), AdminState::Decommissioning);
+    send_to_maintenance(&mut w, &[1], i64::MAX);
+    assert_eq!(state(&w, 1), AdminState::EnteringMaintenance);
+    exclude(&mut w, &[1]);
+    assert_eq!(state(&w, 1), AdminState::Decommissioning);
+    for _ in 0..4 {
+        walk(&mut w);
+        copy_from(&mut w, 1);
+        copy_from(&mut w, 2);
+        w.pass(30_000);
+    }
+    walk(&mut w);
+    assert_eq!(state(&w, 1), AdminState::Decommissioned);
+    send_to_maintenance(&mut w, &[1], i64::MAX);
+    assert_eq!(state(&w, 1), AdminState::InMaintenance, "at once");
+    w.blocks.fatal_disk_error(&w.registration(3)).expect("known");
+    send_to_maintenance(&mut w, &[1, 3], i64::MAX);
+    assert_eq!(state(&w, 3), AdminState::InMaintenance, "a dead one at once");
+    w.check();
+}
+
+#[test]
+fn nodes_in_maintenance_do_not_count_as_tracked() {
+    let mut w = World::new(Settings { decommission_tracked_max: 1, ..Settings::default() });
+    for n in 1..=4 {
+        w.node(n);
+    }
+    let block = w.block(1, 3).1;
+    (1..=3).for_each(|n| w.received(n, block));
+    send_to_maintenance(&mut w, &[4], i64::MAX);
+    walk(&mut w);
+    assert_eq!(state(&w, 4), AdminState::InMaintenance);
+    let four = vec![(HostEntry::parse("10.0.0.4"), TimeMs(i64::MAX))];
+    let excluded = [1, 2].map(|n| HostEntry::parse(&format!("10.0.0.{n}"))).into_iter().collect();
+    w.blocks.refresh_hosts(Hosts { maintenance: four, excluded, ..Hosts::default() }, w.now);
+    walk(&mut w);
+    // one after the other: of the second nothing was looked at yet
+    let low = |w: &World, n| w.blocks.leaving_status(w.number(n)).expect("leaving").low_redundancy;
+    assert_eq!((low(&w, 1), low(&w, 2)), (1, 0));
+}
+
+#[test]
+fn an_interval_looks_at_so_many_blocks() {
+    let settings = Settings { decommission_blocks_per_interval: 6, decommission_interval_ms: 1_000, ..Settings::default() };
+    let mut w = World::new(settings);
+    for n in 1..=2 {
+        w.node(n);
+    }
+    for i in 1..=20 {
+        let block = w.block(i, 1).1;
+        w.received(1, block);
+    }
+    exclude(&mut w, &[1]);
+    for _ in 0..3 {
+        walk(&mut w);
+        assert_eq!(w.blocks.leaving_status(w.number(1)).expect("leaving").low_redundancy, 0, "the walk is not over");
+        w.pass(1_000);
+    }
+    walk(&mut w);
+    assert_eq!(w.blocks.leaving_status(w.number(1)).expect("leaving").low_redundancy, 20);
+}
+
+#[test]
+fn a_balancer_gets_the_blocks_of_a_node_once_each() {
+    let mut w = World::new(Settings::default());
+    for n in 1..=2 {
+        w.node(n);
+    }
+    for i in 1..=50 {
+        let block = w.block(i, 1).1;
+        w.received(1, block);
+    }
+    let id = w.registration(1).id;
+    for _ in 0..20 {
+        let mut walk = w.blocks.begin_node_blocks(&id, None).expect("known");
+        let mut seen = Vec::new();
+        loop {
+            let ids = w.blocks.next_node_blocks(&mut walk, 7);
+            if ids.is_empty() {
+                break;
+            }
+            seen.extend(ids.iter().map(|id| id.0));
+        }
+        seen.sort_unstable();
+        assert_eq!(seen, (1..=50).collect::<Vec<_>>());
+    }
+    let none = w.blocks.begin_node_blocks(&id, Some(StorageKind::Ssd)).expect("known");
+    assert_eq!(w.blocks.next_node_blocks(&mut none.clone(), 7), []);
+    let unknown = w.blocks.begin_node_blocks(&w.registration(9).id, None).expect_err("unknown");
+    assert_eq!(unknown, vocab::Refusal::HadoopIllegalArgument("Datanode 10.0.0.9:9866 not found.".into()));
+}

@@ -84,6 +84,12 @@ pub struct Redundancy {
     pub postponed_rescan: u64,
     /// Replicas that must stay while a node is in maintenance (`dfs.namenode.maintenance.replication.min`).
     pub maintenance_replication: u16,
+    /// How often the blocks of leaving nodes are looked at (`dfs.namenode.decommission.interval`).
+    pub leaving_interval: Duration,
+    /// Blocks looked at each time (`dfs.namenode.decommission.blocks.per.interval`).
+    pub leaving_blocks: u64,
+    /// Leaving nodes looked at each time, 0 for all (`dfs.namenode.decommission.max.concurrent.tracked.nodes`).
+    pub leaving_nodes: u32,
 }
 
 impl Redundancy {
@@ -121,7 +127,24 @@ impl Redundancy {
             delete_corrupt_immediately: reader.boolean("dfs.namenode.corrupt.block.delete.immediately.enabled")?,
             postponed_rescan: reader.amount("dfs.namenode.blocks.per.postponedblocks.rescan", 0)?,
             maintenance_replication: maintenance_replication(reader, default)?,
+            leaving_interval: reader.duration("dfs.namenode.decommission.interval", Unit::Seconds)?,
+            leaving_blocks: leaving(reader, LEAVING_BLOCKS, 1, 500_000)?.into(),
+            leaving_nodes: leaving(reader, LEAVING_NODES, 0, 100)?,
         })
+    }
+}
+
+const LEAVING_BLOCKS: &str = "dfs.namenode.decommission.blocks.per.interval";
+const LEAVING_NODES: &str = "dfs.namenode.decommission.max.concurrent.tracked.nodes";
+
+/// A count of the walks over leaving nodes; one that is too small is taken for the default, as in Hadoop.
+fn leaving(reader: &Reader<'_>, key: &'static str, least: i32, default: u32) -> Result<u32, ConfigError> {
+    match reader.int(key)? {
+        count if count >= least => Ok(count.unsigned_abs()),
+        count => {
+            reader.warn(format!("{key} = {count} is less than {least}. Defaulting to {default}"));
+            Ok(default)
+        }
     }
 }
 

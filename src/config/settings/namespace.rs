@@ -34,6 +34,8 @@ pub struct Limits {
     pub batched_listing_paths: u32,
     /// Open files of one answer (`dfs.namenode.list.openfiles.num.responses`).
     pub open_files_listed: u32,
+    /// Events of one answer about the log (`dfs.namenode.inotify.max.events.per.rpc`).
+    pub events_per_call: i32,
 }
 
 impl Limits {
@@ -62,6 +64,7 @@ impl Limits {
             listing_entries: if listing > 0 { listing.unsigned_abs() } else { 1000 },
             batched_listing_paths,
             open_files_listed,
+            events_per_call: reader.int("dfs.namenode.inotify.max.events.per.rpc")?,
         })
     }
 }
@@ -119,6 +122,8 @@ pub struct NamespaceFeatures {
     pub erasure_coding_user_defined: bool,
     /// Whether files are to be moved to where their storage policies want them (`dfs.storage.policy.satisfier.mode`).
     pub storage_policy_satisfier: bool,
+    /// `dfs.namenode.get-blocks.check.operation`
+    pub get_blocks_is_a_read: bool,
 }
 
 impl NamespaceFeatures {
@@ -148,6 +153,7 @@ impl NamespaceFeatures {
             storage_policy_satisfier: reader
                 .text("dfs.storage.policy.satisfier.mode")?
                 .eq_ignore_ascii_case("external"),
+            get_blocks_is_a_read: reader.boolean("dfs.namenode.get-blocks.check.operation")?,
         })
     }
 }

@@ -5,6 +5,7 @@
 //! Invariants: DataNode commands and answers of writes leave only after the fence; every refusal leaves through `observe::remote_exception`.
 
 pub(crate) mod audit;
+mod checkpoint;
 mod client;
 pub mod convert;
 mod datanode;
@@ -20,12 +21,11 @@ use blocks::StorageInfo;
 use bytes::Bytes;
 use engine::{Decided, Engine};
 use futures_util::FutureExt;
-use futures_util::future::Either;
 use hadoop_proto::shape::Shaped;
 use hadoop_proto::view::ViewError;
 use hadoop_proto::{DecodeError, Message};
 use observe::RemoteException;
-use observe::audit::AuditLog;
+use observe::audit::{AuditLog, Line};
 use observe::calls::CallCounters;
 use observe::remote_exception::class;
 use ops::table::Retry;
@@ -56,6 +56,10 @@ pub struct Identity {
     pub high_availability: bool,
     /// Whether replies carry the last transaction (`dfs.namenode.state.context.enabled`).
     pub state_context: bool,
+    /// Where clients are served, `host:port`.
+    pub rpc_address: Arc<str>,
+    /// Where the pages are, `host:port`.
+    pub http_address: Arc<str>,
 }
 
 impl Identity {
@@ -211,11 +215,16 @@ impl Port {
         }
     }
 
-    /// What a call that may write has come to, and what its audit line tells; `None` for all other calls.
-    fn decided(&self, call: &Call<Method>) -> Option<(Writing, audit::Slot)> {
+    /// What a call that may write has come to, and its audit line; `None` for all other calls.
+    fn decided(&self, call: &Call<Method>) -> Option<(Writing, Option<Line>)> {
         let Handler::Client(operation) = call.method.handler else { return None };
         let request = client::Request::new(&self.shared, operation, &call.caller, &call.body);
-        client::decided(&request).map(|writing| (writing, request.seen))
+        let writing = client::decided(&request)?;
+        let line = match &writing {
+            Ok(decided) => request.line(&decided.answer),
+            Err(exception) => request.line(&Err(exception.clone())),
+        };
+        Some((writing, line))
     }
 }
 
@@ -229,16 +238,6 @@ fn unusable_client_id(call: &Call<Method>) -> Option<RemoteException> {
     }
     let text = format!("Invalid clientId - length is {length} expected length 16");
     Some(Refusal::IllegalArgument(text.into()).into())
-}
-
-/// Waits until what was decided is durable, and hands its line to the audit log then.
-async fn audited_in_time(shared: Arc<Shared>, call: Call<Method>, writing: Writing, seen: audit::Slot) -> Answer {
-    let Handler::Client(operation) = call.method.handler else { return Err(unsupported(call.method.name)) };
-    let answer = match writing {
-        Ok(decided) => shared.engine.fence(decided).await,
-        Err(exception) => Err(exception),
-    };
-    client::Request { seen, ..client::Request::new(&shared, operation, &call.caller, &call.body) }.audited(answer)
 }
 
 /// Serves what may wait.
@@ -276,6 +275,7 @@ fn reply(answer: Answer, host: &str) -> Reply {
 
 impl rpc::Service for Port {
     type Method = Method;
+    type Note = Line;
 
     fn find(&self, protocol: &str, version: u64, method: &str) -> Result<Method, RemoteException> {
         self.kind.find(protocol, version, method)
@@ -283,7 +283,7 @@ impl rpc::Service for Port {
 
     /// Reads and most writes are done before there is a future; what waits has one of its own on the heap, so that the value that is moved about
     /// is small.
-    fn call(&self, mut call: Call<Method>) -> Outcome<impl Future<Output = Reply> + Send> {
+    fn call(&self, mut call: Call<Method>) -> Outcome<impl Future<Output = Reply> + Send, Line> {
         if let Some(context) = &call.header.caller_context {
             let shown = self.shared.audit.context(&context.context, context.signature.as_deref());
             call.caller.context = Some(shown.into());
@@ -294,18 +294,28 @@ impl rpc::Service for Port {
             count(answer.is_err());
             return Outcome::Done(reply(answer, &self.host));
         }
-        let waits = match self.decided(&call) {
-            Some((Ok(decided), _)) if !self.shared.audit.is_on() => {
+        match self.decided(&call) {
+            Some((Ok(decided), line)) => {
                 count(decided.answer.is_err());
-                return Outcome::Held { reply: reply(decided.answer, &self.host), mark: decided.rests_on.0 };
+                return Outcome::Held { reply: reply(decided.answer, &self.host), mark: decided.rests_on.0, note: line };
             }
-            Some((writing, seen)) => Either::Left(Box::pin(audited_in_time(self.shared.clone(), call, writing, seen))),
-            None => Either::Right(Box::pin(in_time(self.shared.clone(), call))),
-        };
+            Some((Err(exception), line)) => {
+                count(true);
+                line.into_iter().for_each(|line| self.noted(line));
+                return Outcome::Done(reply(Err(exception), &self.host));
+            }
+            None => {}
+        }
+        let waits = Box::pin(in_time(self.shared.clone(), call));
         Outcome::Later(waits.map(move |answer| {
             count(answer.is_err());
             reply(answer, &self.host)
         }))
+    }
+
+    /// The line of a write is told when the write is durable.
+    fn noted(&self, line: Line) {
+        self.shared.audit.hand_over(self.shared.engine.now().wall.0, &line);
     }
 
     fn reached(&self) -> u64 {
@@ -358,13 +368,7 @@ fn bad_view<M: Message + Default + Shaped>(body: &Bytes, error: ViewError) -> Re
 
 /// Refuses all but superusers.
 fn superuser(shared: &Shared, caller: &Caller, operation: &str) -> Result<(), Refusal> {
-    let settings = shared.engine.settings();
-    if !settings.permissions || namespace::access::is_superuser(caller, &settings.owner, &settings.super_group) {
-        return Ok(());
-    }
-    let user = &caller.user;
-    let text = format!("Access denied for user {user}. Superuser privilege is required for operation {operation}");
-    Err(Refusal::AccessControl(text.into()))
+    ops::checks::superuser_for(&shared.engine.settings(), caller, operation)
 }
 
 #[cfg(test)]

@@ -1,31 +1,42 @@
 //! `NamenodeProtocol`: what balancers, checkpointers and other name nodes ask.
 
 use super::convert::datanode::storage_info;
+use super::convert::kinds::{kind_from_wire, kind_to_wire};
 use super::table::Namenode;
-use super::{Answer, EMPTY, Shared, decode, message, superuser};
+use super::{Answer, EMPTY, Shared, checkpoint, convert, decode, message, superuser};
+use blocks::Blocks;
 use bytes::Bytes;
 use engine::HaState;
 use hadoop_proto::hdfs::nnha_status_heartbeat_proto::State;
 use hadoop_proto::hdfs::{
-    BlockKeyProto, CheckpointSignatureProto, ExportedBlockKeysProto, NamespaceInfoProto, RemoteEditLogManifestProto,
-    RemoteEditLogProto, VersionResponseProto,
+    BlockKeyProto, BlockProto, BlockWithLocationsProto, BlocksWithLocationsProto, ExportedBlockKeysProto,
+    NamespaceInfoProto, RemoteEditLogManifestProto, RemoteEditLogProto, StorageTypeProto, VersionResponseProto,
 };
 use hadoop_proto::namenode::{
-    GetBlockKeysResponseProto, GetEditLogManifestRequestProto, GetEditLogManifestResponseProto,
+    GetBlockKeysResponseProto, GetBlocksRequestProto, GetBlocksResponseProto, GetEditLogManifestRequestProto, GetEditLogManifestResponseProto,
     GetMostRecentCheckpointTxIdResponseProto, GetMostRecentNameNodeFileTxIdRequestProto,
     GetMostRecentNameNodeFileTxIdResponseProto, GetTransactionIdResponseProto, IsRollingUpgradeResponseProto,
     IsUpgradeFinalizedResponseProto, RollEditLogResponseProto,
 };
 use observe::RemoteException;
 use observe::remote_exception::class;
+use ops::admin::get_blocks::{BlocksWalk, GetBlocks, MovableBlock};
+use ops::table::Category;
 use os::disk::Disk;
 use std::path::PathBuf;
 use std::sync::Arc;
 use storage::{StorageError, transfer};
 use vocab::{Caller, Txid};
 
+/// Blocks looked at under one hold of the lock, for a balancer.
+const BLOCKS_SLICE: usize = 1_000;
+
 pub(super) async fn serve(shared: &Shared, method: Namenode, caller: &Caller, body: Bytes) -> Answer {
     match method {
+        Namenode::GetBlocks => get_blocks(shared, caller, &decode(body)?).await,
+        Namenode::Register => checkpoint::register(shared, caller, decode(body)?),
+        Namenode::StartCheckpoint => checkpoint::start(shared, caller, decode(body)?).await,
+        Namenode::EndCheckpoint => checkpoint::end(shared, caller, &decode(body)?),
         Namenode::Version => message(&VersionResponseProto { info: namespace_info(shared) }),
         Namenode::ErrorReport => Ok(EMPTY),
         Namenode::GetBlockKeys => message(&GetBlockKeysResponseProto { keys: Some(no_keys()) }),
@@ -39,13 +50,7 @@ pub(super) async fn serve(shared: &Shared, method: Namenode, caller: &Caller, bo
         }
         Namenode::RollEditLog => {
             let segment = super::client::admin::roll(shared, caller).await?;
-            let signature = CheckpointSignatureProto {
-                block_pool_id: shared.identity.block_pool.to_string(),
-                most_recent_checkpoint_tx_id: shared.newest_checkpoint().0,
-                cur_segment_tx_id: segment.0,
-                storage_info: storage_info(&shared.identity.storage),
-            };
-            message(&RollEditLogResponseProto { signature })
+            message(&RollEditLogResponseProto { signature: checkpoint::signature(shared, segment) })
         }
         Namenode::EditLogManifest => {
             let asked: GetEditLogManifestRequestProto = decode(body)?;
@@ -67,6 +72,48 @@ pub(super) async fn serve(shared: &Shared, method: Namenode, caller: &Caller, bo
                 shared.engine.view("isRollingUpgrade", caller, |v| v.state.sequences.rolling_upgrade_start.is_some());
             message(&IsRollingUpgradeResponseProto { is_rolling_upgrade: running })
         }
+    }
+}
+
+/// Blocks of a DataNode that a balancer may move.
+async fn get_blocks(shared: &Shared, caller: &Caller, asked: &GetBlocksRequestProto) -> Answer {
+    let operation = GetBlocks {
+        node: convert::datanode::id_from_wire(&asked.datanode),
+        size: asked.size as i64,
+        block_size_min: asked.min_block_size() as i64,
+        hot_ms: asked.time_interval() as i64,
+        kind: asked.storage_type.and_then(|kind| StorageTypeProto::try_from(kind).ok()).map(kind_from_wire),
+    };
+    let refused = |refusal| super::client::refused(refusal, "getBlocks");
+    let begun = shared.engine.view("getBlocks", caller, |view| BlocksWalk::begin(view, operation));
+    let mut walk = begun.map_err(refused)?;
+    if shared.engine.settings().get_blocks_is_a_read {
+        shared.engine.gate().pass(Category::Read)?;
+    }
+    while !shared.engine.view("getBlocks", caller, |view| walk.step(view, BLOCKS_SLICE)) {
+        tokio::task::yield_now().await;
+    }
+    let blocks = shared.engine.view("getBlocks", caller, |view| {
+        walk.found.iter().map(|block| located(&view.state.blocks, block)).collect()
+    });
+    message(&GetBlocksResponseProto { blocks: BlocksWithLocationsProto { blocks } })
+}
+
+fn located(blocks: &Blocks, found: &MovableBlock) -> BlockWithLocationsProto {
+    let volumes = || found.places.iter().filter_map(|(place, index)| Some((blocks.volume_info(place.storage)?, *index)));
+    let nodes = volumes().filter_map(|(volume, _)| blocks.node(volume.node));
+    BlockWithLocationsProto {
+        block: BlockProto {
+            block_id: found.block.id.0 as u64,
+            gen_stamp: found.block.stamp.0 as u64,
+            num_bytes: Some(found.block.length),
+        },
+        datanode_uuids: nodes.map(|node| node.id.uuid.to_string()).collect(),
+        storage_uuids: volumes().map(|(volume, _)| volume.id.to_string()).collect(),
+        storage_types: volumes().map(|(volume, _)| kind_to_wire(volume.kind) as i32).collect(),
+        indices: found.stripe.map(|_| volumes().map(|(_, index)| index).collect()),
+        data_block_num: found.stripe.map(|stripe| stripe.data_units.into()),
+        cell_size: found.stripe.map(|stripe| stripe.cell_size),
     }
 }
 

@@ -9,6 +9,7 @@ mod attributes;
 mod blocks;
 mod caches;
 mod erasure_coding;
+mod events;
 mod extended;
 mod facts;
 mod missing;
@@ -26,6 +27,7 @@ pub(super) use policy::quota_title;
 use super::{Answer, Shared, Writing, audit};
 use bytes::Bytes;
 use observe::RemoteException;
+use observe::audit::Line;
 use ops::{Operation, View, Write};
 use vocab::{Caller, Refusal};
 
@@ -48,6 +50,11 @@ impl<'a> Request<'a> {
     pub(super) fn audited(&self, answer: Answer) -> Answer {
         audit::client(self.shared, self.operation, self.caller, self.body, &answer, &self.seen);
         answer
+    }
+
+    /// The line of the answer, if there is one, for the time when the answer leaves.
+    pub(super) fn line(&self, answer: &Answer) -> Option<Line> {
+        audit::line(self.shared, self.operation, self.caller, self.body, answer, &self.seen)
     }
 }
 
@@ -168,6 +175,7 @@ pub(super) async fn in_time(request: &Request<'_>) -> Answer {
         Operation::RollEdits => admin::roll_edits(request).await,
         Operation::SaveNamespace => admin::save_namespace(request).await,
         Operation::MetaSave => upkeep::meta_save(request).await,
+        Operation::GetEditsFromTxid => events::edits_from(request).await,
         Operation::ListCorruptFileBlocks => upkeep::corrupt_files(request).await,
         Operation::FinalizeUpgrade => upkeep::finalize_upgrade(request).await,
         _ => missing::answer(request),
@@ -203,7 +211,7 @@ impl Request<'_> {
 }
 
 /// The exception of a refusal. Where only superusers may, it says what.
-fn refused(refusal: Refusal, title: &str) -> RemoteException {
+pub(super) fn refused(refusal: Refusal, title: &str) -> RemoteException {
     let superusers_only = matches!(refusal, Refusal::SuperuserRequired(_));
     let mut exception = RemoteException::from(refusal);
     if superusers_only {

@@ -140,6 +140,8 @@ pub fn start(kind: PortKind) -> World {
             upgrade_finalized: Arc::new(true.into()),
             high_availability: false,
             state_context: false,
+            rpc_address: "localhost:8020".into(),
+            http_address: "localhost:9870".into(),
         },
         reload: Arc::new(Nothing),
         audit: observe::audit::AuditLog::off(),
