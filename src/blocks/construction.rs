@@ -39,10 +39,7 @@ impl Construction {
     pub(crate) fn new(block: Block) -> Construction {
         Construction { block, expected: SmallVec::new(), recovery_id: None, truncate: None }
     }
-    pub(crate) fn expect(&mut self, storage: StorageNumber, block: Block) {
-        self.expect_as(storage, 0, block);
-    }
-    /// The same of an internal block of a striped group.
+    /// A place; `index` of an internal block of a striped group, 0 for others.
     pub(crate) fn expect_as(&mut self, storage: StorageNumber, index: u8, block: Block) {
         let state = ReplicaState::BeingWritten;
         self.expected.push(Expected { storage, index, stamp: block.stamp, state, tried: false });
@@ -164,6 +161,11 @@ impl Blocks {
             return;
         }
         let there = store.replicas(b);
+        // of a group, only where each internal block with content had its place
+        let info = store.block(b);
+        if self.stripe(&info).is_some() && self.wanted(&info) as usize != construction.expected.len() {
+            return;
+        }
         let coming: SmallVec<[NodeNumber; 3]> = construction
             .expected
             .iter()

@@ -1,9 +1,11 @@
-//! How many replicas of which standing a block has (Hadoop's `NumberReplicas`).
+//! How many replicas of which standing a block has (Hadoop's `NumberReplicas`). Of a striped group each internal block counts once, however
+//! many DataNodes have it.
 
 use crate::{AdminState, Blocks, Node, NodeNumber, Volume, VolumeState};
 use record::{BlockHandle, BlockInfo, Replica, ReplicaFlags, StorageNumber, Store};
 use smallvec::SmallVec;
-use vocab::BlockState;
+use vocab::erasure_coding::{REPLICATION, Stripe};
+use vocab::{Block, BlockId, BlockState};
 
 /// The replica is more than needed and queued for deletion.
 pub(crate) const EXCESS: ReplicaFlags = ReplicaFlags::SPARE_1;
@@ -20,6 +22,8 @@ pub struct Count {
     pub maintenance_not_for_read: u32,
     pub corrupt: u32,
     pub excess: u32,
+    /// Live internal blocks of a striped group of which another copy is live; they are not in `live`.
+    pub redundant: u32,
     /// Of all of these, those on volumes whose content is not known to be up to date.
     pub stale: u32,
 }
@@ -84,17 +88,26 @@ impl Blocks {
 
     /// Counts a block's replicas.
     pub fn count(&self, store: &Store, b: BlockHandle) -> Count {
-        self.count_of(&store.replicas(b))
+        let (info, replicas) = store.block_and_replicas(b);
+        self.count_of(info.erasure_coding_policy != REPLICATION, &replicas)
     }
-    /// Counts these replicas.
-    pub(crate) fn count_of(&self, replicas: &[Replica]) -> Count {
+    /// Counts these replicas of a block or of a striped group.
+    pub(crate) fn count_of(&self, striped: bool, replicas: &[Replica]) -> Count {
         let mut count = Count::default();
+        // internal blocks met so far, as bits
+        let (mut live, mut leaving) = (0u16, 0u16);
         for replica in replicas {
             let Some((standing, volume, _)) = self.standing(*replica) else { continue };
+            let unit = 1u16 << replica.index;
             match standing {
                 Standing::Absent => continue,
-                Standing::Live => count.live += 1,
+                Standing::Live if striped && live & unit != 0 => count.redundant += 1,
+                Standing::Live => {
+                    count.live += 1;
+                    live |= unit;
+                }
                 Standing::ReadOnly => count.read_only += 1,
+                Standing::Decommissioning if striped => leaving |= unit,
                 Standing::Decommissioning => count.decommissioning += 1,
                 Standing::Decommissioned => count.decommissioned += 1,
                 Standing::MaintenanceForRead => count.maintenance_for_read += 1,
@@ -104,6 +117,8 @@ impl Blocks {
             }
             count.stale += u32::from(volume.contents_stale);
         }
+        // one that is live elsewhere need not be copied away
+        count.decommissioning += (leaving & !live).count_ones();
         count
     }
 
@@ -134,30 +149,53 @@ impl Blocks {
 
     /// Fewest replicas that a block can be read from: of a striped group as many internal blocks as have data, else `replicas`.
     pub(crate) fn minimum(&self, info: &BlockInfo, replicas: u16) -> u32 {
-        let Some(stripe) = self.stripes.get(&info.erasure_coding_policy) else { return replicas.into() };
-        let cells = info.block.length.saturating_sub(1) / u64::from(stripe.cell_size.max(1)) + 1;
-        match info.state {
-            BlockState::Complete | BlockState::Committed => cells.min(stripe.data_units.into()) as u32,
-            BlockState::UnderConstruction | BlockState::UnderRecovery => stripe.data_units.into(),
-        }
+        self.stripe(info).map_or(replicas.into(), |stripe| data_blocks(info, &stripe))
     }
 
-    /// Replicas or internal blocks that a block is to have.
+    /// Replicas, or internal blocks, that a block is to have (Hadoop's `getExpectedRedundancyNum`): a group that does not fill its data blocks has fewer.
     pub(crate) fn wanted(&self, info: &BlockInfo) -> u32 {
-        match self.stripes.get(&info.erasure_coding_policy) {
-            Some(stripe) => stripe.units().into(),
+        match self.stripe(info) {
+            Some(stripe) => data_blocks(info, &stripe) + u32::from(stripe.parity_units),
             None => info.replication.into(),
         }
     }
 
     /// Replicas that must be live for a block to need no work: the wanted ones, less those in maintenance as long as the minimum for
     /// maintenance stays.
-    pub(crate) fn required_live(&self, replication: u16, count: &Count) -> u32 {
-        let wanted = u32::from(replication);
+    pub(crate) fn required_live(&self, info: &BlockInfo, count: &Count) -> u32 {
+        let wanted = self.wanted(info);
         if count.maintenance() == 0 {
             return wanted;
         }
-        let floor = u32::from(self.settings.maintenance_replication_min).min(wanted);
+        let floor = self.minimum(info, self.settings.maintenance_replication_min.min(info.replication));
         wanted.saturating_sub(count.maintenance()).max(floor)
+    }
+
+    /// Layout of a striped group; `None` for replicated blocks.
+    pub(crate) fn stripe(&self, info: &BlockInfo) -> Option<Stripe> {
+        self.stripes.get(&info.erasure_coding_policy).copied()
+    }
+
+    /// The replica as its DataNode knows it: of a striped group the internal block, under its own id. The length stays the group's, as in Hadoop's
+    /// `getBlockOnStorage`.
+    pub(crate) fn on_storage(info: &BlockInfo, replica: Replica) -> Block {
+        Block { id: BlockId(info.block.id.0 + i64::from(replica.index)), ..info.block }
+    }
+
+    /// Whether `named`, an id on a DataNode, is this replica: of a striped group it must be the same internal block.
+    pub(crate) fn is_same_unit(info: &BlockInfo, replica: Replica, named: BlockId) -> bool {
+        info.erasure_coding_policy == REPLICATION || named.index_in_group() == replica.index
+    }
+}
+
+/// Internal blocks with data; all data blocks as long as the length is not final.
+fn data_blocks(info: &BlockInfo, stripe: &Stripe) -> u32 {
+    let units = u64::from(stripe.data_units);
+    match info.state {
+        BlockState::Complete | BlockState::Committed => {
+            let cells = info.block.length.saturating_sub(1) / u64::from(stripe.cell_size.max(1)) + 1;
+            cells.min(units) as u32
+        }
+        BlockState::UnderConstruction | BlockState::UnderRecovery => units as u32,
     }
 }

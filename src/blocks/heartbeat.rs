@@ -140,8 +140,16 @@ impl Blocks {
             _ => self.settings.max_streams,
         };
         let node = self.registry.node_mut(n).expect("a node");
-        let count = (streams.saturating_sub(beat.transfers) as usize).min(node.mailbox.transfers.len());
-        let transfers: Vec<_> = node.mailbox.transfers.drain(..count).collect();
+        let room = streams.saturating_sub(beat.transfers) as usize;
+        let all = node.mailbox.orders();
+        // each queue gets its share of the room, rounded up
+        let share = |waiting: usize| if all == 0 { 0 } else { (waiting * room).div_ceil(all).min(waiting) };
+        let mail = &mut node.mailbox;
+        let (copies, units) = (share(mail.transfers.len()), share(mail.unit_transfers.len()));
+        let rebuilds = share(mail.rebuilds.len());
+        let copies = mail.transfers.drain(..copies);
+        let transfers: Vec<_> = copies.chain(mail.unit_transfers.drain(..units)).collect();
+        let rebuilds: Vec<_> = mail.rebuilds.drain(..rebuilds).collect();
         let waiting = &mut node.mailbox.invalidate;
         let deletions: Vec<_> = std::iter::from_fn(|| waiting.pop_first()).take(limit).map(|(_, b)| b).collect();
         let bandwidth = node.mailbox.bandwidth.take();
@@ -149,12 +157,26 @@ impl Blocks {
         if !transfers.is_empty() {
             commands.push(Command::Transfer(transfers));
         }
+        let rebuilds: Vec<_> = rebuilds.into_iter().filter(|r| self.still_to_rebuild(store, r)).collect();
+        if !rebuilds.is_empty() {
+            commands.push(Command::Rebuild(rebuilds));
+        }
         let deletions = self.guard_deletions(store, n, deletions);
         if !deletions.is_empty() {
             commands.push(Command::Invalidate(deletions));
         }
+        commands.extend(self.caching.commands(n, now.monotonic, self.settings.caching_retry_ms));
         commands.extend(bandwidth.map(Command::BalancerBandwidth));
         commands
+    }
+
+    /// The same of internal blocks.
+    fn still_to_rebuild(&self, store: &Store, r: &crate::Rebuild) -> bool {
+        r.targets.iter().all(|t| self.registry.node(t.node).is_some_and(|n| n.alive))
+            && store.find_block(r.group.id).is_some_and(|b| {
+                let info = store.block(b);
+                !info.deleted && info.block.stamp == r.group.stamp
+            })
     }
 
     /// A copy whose block is gone or open again, or whose target died, is not ordered any more.

@@ -1,6 +1,7 @@
 //! Commands that wait for a DataNode's next heartbeat. Nothing here is durable; the engine holds the answer to the heartbeat back until
 //! whatever the commands follow from is.
 
+use crate::NodeNumber;
 use crate::placement::Target;
 use std::collections::{BTreeMap, VecDeque};
 use vocab::{Block, BlockId};
@@ -18,6 +19,23 @@ pub struct Transfer {
     pub targets: Vec<Target>,
 }
 
+/// Internal blocks of a striped group to be rebuilt by the node of the first target (Hadoop's `BlockECReconstructionInfo`).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Rebuild {
+    /// The group.
+    pub group: Block,
+    /// Its erasure coding policy.
+    pub policy: u8,
+    /// Nodes to read from, each with the internal block at the same place of `live`.
+    pub sources: Vec<NodeNumber>,
+    /// Which internal blocks they have.
+    pub live: Vec<u8>,
+    /// Where the rebuilt blocks go.
+    pub targets: Vec<Target>,
+    /// Internal blocks that are elsewhere, on nodes too busy to be read from: they are not to be rebuilt.
+    pub excluded: Vec<u8>,
+}
+
 /// A block to be recovered (Hadoop's `RecoveringBlock`).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Recovery {
@@ -29,6 +47,8 @@ pub struct Recovery {
     pub recovery_id: i64,
     /// For truncates only: the block as it will be, which is another one where the old block is kept.
     pub truncate: Option<Block>,
+    /// For striped groups: their erasure coding policy and which internal block each location has.
+    pub units: Option<(u8, Vec<u8>)>,
 }
 
 /// One command in the answer to a heartbeat.
@@ -38,8 +58,14 @@ pub enum Command {
     Register,
     /// Send copies.
     Transfer(Vec<Transfer>),
+    /// Rebuild internal blocks of striped groups.
+    Rebuild(Vec<Rebuild>),
     /// Delete replicas.
     Invalidate(Vec<Block>),
+    /// Take blocks into memory.
+    Cache(Vec<BlockId>),
+    /// Let blocks go from memory.
+    Uncache(Vec<BlockId>),
     /// Recover blocks as their primary.
     Recover(Vec<Recovery>),
     /// New bandwidth for balancing, in bytes per second.
@@ -52,12 +78,19 @@ pub enum Command {
 #[derive(Debug, Default)]
 pub struct Mailbox {
     pub(crate) transfers: VecDeque<Transfer>,
+    /// Copies of internal blocks, under their own ids.
+    pub(crate) unit_transfers: VecDeque<Transfer>,
+    pub(crate) rebuilds: VecDeque<Rebuild>,
     pub(crate) invalidate: BTreeMap<BlockId, Block>,
     pub(crate) recover: VecDeque<BlockId>,
     pub(crate) bandwidth: Option<u64>,
 }
 
 impl Mailbox {
+    /// Copies and rebuilds that wait.
+    pub(crate) fn orders(&self) -> usize {
+        self.transfers.len() + self.unit_transfers.len() + self.rebuilds.len()
+    }
     /// Forgets everything: the DataNode died or registered anew.
     pub(crate) fn clear(&mut self) {
         *self = Mailbox::default();

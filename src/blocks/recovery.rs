@@ -4,7 +4,7 @@
 use crate::placement::Target;
 use crate::redundancy::CorruptReason;
 use crate::{Blocks, Construction, NodeNumber, Recovery};
-use record::{BlockHandle, StorageNumber, Store};
+use record::{BlockHandle, BlockInfo, StorageNumber, Store};
 use vocab::time::MonotonicMs;
 use vocab::{Block, BlockId, BlockState, GenerationStamp};
 
@@ -18,7 +18,7 @@ impl Blocks {
         let c = self.construction.entry(id).or_insert_with(|| Construction::new(info.block));
         c.recovery_id = Some(recovery_id);
         if c.expected.is_empty() {
-            store.replicas(b).iter().for_each(|r| c.expect(r.storage, info.block));
+            store.replicas(b).iter().for_each(|r| c.expect_as(r.storage, r.index, info.block));
         }
         if c.expected.is_empty() {
             return false;
@@ -72,26 +72,27 @@ impl Blocks {
         if info.state != BlockState::UnderRecovery || info.deleted {
             return None;
         }
-        let places = |fresh: bool| -> Vec<Target> {
+        let places = |fresh: bool| -> (Vec<Target>, Vec<u8>) {
             c.expected
                 .iter()
-                .filter_map(|e| self.target(e.storage))
-                .filter(|t| {
+                .filter_map(|e| Some((self.target(e.storage)?, e.index)))
+                .filter(|(t, _)| {
                     let node = self.registry.node(t.node).expect("target of a node");
                     node.alive && (!fresh || !node.is_stale(now, self.settings.stale_interval_ms))
                 })
-                .collect()
+                .unzip()
         };
-        let mut locations = places(true);
+        let (mut locations, mut indices) = places(true);
         if locations.len() <= 1 {
-            locations = places(false);
+            (locations, indices) = places(false);
         }
+        let units = self.stripe(&info).map(|_| (info.erasure_coding_policy, indices));
         let (block, truncate) = match c.truncate {
             // copied: the old block is recovered into the new one
             Some(old) if old.id != id => (old, Some(info.block)),
             other => (info.block, other),
         };
-        Some(Recovery { block, locations, recovery_id: recovery_id.0, truncate })
+        Some(Recovery { block, locations, recovery_id: recovery_id.0, truncate, units })
     }
 
     /// Stamp that the running recovery of a block will give; `None` where none runs.
@@ -99,31 +100,34 @@ impl Blocks {
         self.construction.get(&id)?.recovery_id
     }
 
-    /// A recovery came to its end: the block has its new stamp and length, and just these replicas. It stays open.
-    pub fn end_recovery(&mut self, store: &mut Store, b: BlockHandle, recovered: Block, on: &[StorageNumber]) {
+    /// A recovery came to its end: the block has its new stamp and length, and just these replicas, each with its index within a striped group (0
+    /// for other blocks). It stays open.
+    pub fn end_recovery(&mut self, store: &mut Store, b: BlockHandle, recovered: Block, on: &[(StorageNumber, u8)]) {
         store.edit_block(b, |i| {
             i.block = recovered;
             i.state = BlockState::UnderConstruction;
         });
         let c = self.construction.entry(recovered.id).or_insert_with(|| Construction::new(recovered));
         *c = Construction::new(recovered);
-        on.iter().for_each(|s| c.expect(*s, recovered));
+        on.iter().for_each(|(s, index)| c.expect_as(*s, *index, recovered));
     }
 
     /// After [`Blocks::end_recovery`] of a file that is closed: the primary has seen the replicas finalized, so they count at once; those left on
     /// other nodes are corrupt.
-    pub fn settle_recovery(&mut self, store: &mut Store, b: BlockHandle, old: Block, on: &[StorageNumber]) {
-        for s in on {
-            self.add_stored(store, b, *s, None);
+    pub fn settle_recovery(&mut self, store: &mut Store, b: BlockHandle, old: Block, on: &[(StorageNumber, u8)]) {
+        for (s, index) in on {
+            self.add_stored(store, b, *s, *index, None);
         }
         let block = store.block_core(b);
+        let info = store.block(b);
         let reason = match (block.stamp != old.stamp, block.length != old.length) {
             (true, _) => CorruptReason::StampMismatch,
             (false, true) => CorruptReason::SizeMismatch,
             (false, false) => return,
         };
         for r in store.replicas(b) {
-            if !on.contains(&r.storage) {
+            if !on.iter().any(|(s, _)| *s == r.storage) {
+                let old = Blocks::on_storage(&BlockInfo { block: old, ..info }, r);
                 self.mark_corrupt(store, b, r.storage, &old, reason);
             }
         }

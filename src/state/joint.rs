@@ -197,7 +197,7 @@ impl State {
     }
 
     /// The recovery of a last block came to its end: it has a new stamp and length, and just these replicas; soft until a record says it.
-    pub fn end_recovery(&mut self, b: BlockHandle, recovered: Block, on: &[StorageNumber]) {
+    pub fn end_recovery(&mut self, b: BlockHandle, recovered: Block, on: &[(StorageNumber, u8)]) {
         let longest = self.store.block_core(b).length.max(recovered.length);
         self.with_last_usage(b, longest, |s| s.blocks.end_recovery(&mut s.store, b, recovered, on));
     }

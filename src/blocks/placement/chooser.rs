@@ -4,7 +4,7 @@ use super::{Target, TargetRequest};
 use crate::policies::{ChooseKinds, StoragePolicy};
 use crate::topology::Scope;
 use crate::{Blocks, NodeNumber};
-use hashbrown::HashSet;
+use hashbrown::{HashMap, HashSet};
 use rand::rngs::SmallRng;
 use std::sync::Arc;
 use vocab::StorageKind;
@@ -20,6 +20,8 @@ pub(super) struct Chooser<'a> {
     random: SmallRng,
     now: MonotonicMs,
     excluded: HashSet<NodeNumber>,
+    /// What was excluded before anything was tried.
+    excluded_by_request: HashSet<NodeNumber>,
     /// What was excluded at the end of a first attempt that fell short.
     excluded_at_first: Option<HashSet<NodeNumber>>,
     /// Existing replicas first, then what was chosen.
@@ -43,14 +45,16 @@ impl<'a> Chooser<'a> {
         let mut results: Vec<Target> = request.existing.iter().filter_map(|s| blocks.target(*s)).collect();
         results.extend_from_slice(placed);
         excluded.extend(results.iter().map(|t| t.node));
+        let limit = if request.striped { even_rack_limit } else { rack_limit };
         let (max_per_rack, load) =
-            (rack_limit(blocks, results.len(), request.replicas - placed.len()), blocks.average_load());
+            (limit(blocks, results.len(), request.replicas - placed.len()), blocks.average_load());
         Chooser {
             blocks,
             request,
             policy: blocks.policy(request.storage_policy),
             random: blocks.random(),
             now,
+            excluded_by_request: excluded.clone(),
             excluded,
             excluded_at_first: None,
             existing: results.len(),
@@ -97,7 +101,7 @@ impl<'a> Chooser<'a> {
             let wanted = self.policy.choose_available(goal as u16, &present, &unavailable, new_block);
             wanted.iter().for_each(|k| self.kinds[*k as usize] += 1);
             let missing = wanted.len();
-            if missing == 0 || self.in_order(missing).is_ok() && self.results.len() >= goal {
+            if missing == 0 || self.attempt(missing).is_ok() && self.results.len() >= goal {
                 break;
             }
             if self.avoid_stale {
@@ -121,6 +125,69 @@ impl<'a> Chooser<'a> {
 
     fn rack(&self, node: NodeNumber) -> Arc<str> {
         self.blocks.registry.node(node).expect("a node").location.clone()
+    }
+
+    fn attempt(&mut self, n: usize) -> Result<(), Shortfall> {
+        if self.request.striped { self.evenly(n) } else { self.in_order(n) }
+    }
+
+    /// The order for striped groups: as many on each rack as on any other; what is left over then, and where a rack has too few nodes, on the others.
+    fn evenly(&mut self, n: usize) -> Result<(), Shortfall> {
+        let (total, limit) = (self.results.len() + n, self.max_per_rack);
+        let racks = self.blocks.registry.topology.rack_count().max(1);
+        let mut outcome = if total < racks || total % racks == 0 { self.once(n) } else { self.level_by_level(total) };
+        // one more on each rack, until it comes out or does not help
+        let mut least = limit;
+        while outcome.is_err() && self.results.len() < total && least < total {
+            self.exclude_results();
+            let before = self.results.len();
+            least += 1;
+            self.max_per_rack = least;
+            outcome = self.once(total - before);
+            if self.results.len() == before {
+                least = least.max(self.rack_counts().into_values().max().unwrap_or(0));
+            }
+        }
+        self.max_per_rack = limit;
+        if self.results.len() >= total { Ok(()) } else { outcome.and(Err(Shortfall)) }
+    }
+
+    /// Fills all racks but for the last node of each that the limit allows, then the rest.
+    fn level_by_level(&mut self, total: usize) -> Result<(), Shortfall> {
+        let limit = self.max_per_rack;
+        let full = limit.saturating_sub(1);
+        let above: usize = self.rack_counts().into_values().map(|count| count.saturating_sub(full)).sum();
+        let room = full * self.blocks.registry.topology.rack_count();
+        let first = (total - self.results.len()).min(room.saturating_sub(self.results.len() - above));
+        self.max_per_rack = full;
+        let filled = self.once(first);
+        self.max_per_rack = limit;
+        filled?;
+        self.exclude_results();
+        self.once(total - self.results.len())
+    }
+
+    /// One near the writer, the others anywhere.
+    fn once(&mut self, n: usize) -> Result<(), Shortfall> {
+        if n == 0 {
+            return Ok(());
+        }
+        self.local_storage()?;
+        self.anywhere(n - 1, Scope::Any)
+    }
+
+    /// Nodes tried in vain may be tried again.
+    fn exclude_results(&mut self) {
+        self.excluded = self.excluded_by_request.clone();
+        self.excluded.extend(self.results.iter().map(|t| t.node));
+    }
+
+    fn rack_counts(&self) -> HashMap<Arc<str>, usize> {
+        let mut counts = HashMap::new();
+        for t in &self.results {
+            *counts.entry(self.rack(t.node)).or_insert(0) += 1;
+        }
+        counts
     }
 
     /// The order of the default policy: the writer's node, another rack, the same rack as the second, then anywhere.
@@ -258,4 +325,12 @@ fn rack_limit(blocks: &Blocks, chosen: usize, wanted: usize) -> usize {
     }
     let limit = (total - 1) / racks + 2;
     if limit == total { limit - 1 } else { limit }
+}
+
+/// The same where replicas are spread evenly over all racks.
+fn even_rack_limit(blocks: &Blocks, chosen: usize, wanted: usize) -> usize {
+    let topology = &blocks.registry.topology;
+    let total = (chosen + wanted).min(topology.node_count());
+    let racks = topology.rack_count();
+    if racks <= 1 || total <= 1 { total.max(1) } else { (total - 1) / racks + 1 }
 }

@@ -26,18 +26,7 @@ pub fn choose_excess(
     mut hint: Option<NodeNumber>,
     now: MonotonicMs,
 ) -> Vec<Target> {
-    let mut left: Vec<Candidate> = candidates
-        .iter()
-        .filter_map(|t| {
-            let node = blocks.registry.node(t.node)?;
-            Some(Candidate {
-                target: *t,
-                rack: node.location.clone(),
-                remaining: blocks.registry.volume(t.storage)?.remaining,
-                heard: node.last_update,
-            })
-        })
-        .collect();
+    let mut left = candidates_of(blocks, candidates);
     let mut out = Vec::new();
     let mut first = true;
     while left.len() > wanted {
@@ -57,6 +46,45 @@ pub fn choose_excess(
         out.push(gone.target);
     }
     out
+}
+
+/// Chooses which of `candidates` (places of one internal block of a striped group) go, until one is left: of excess media, from a rack that has
+/// more of the group (`available` are all good places of it) before one that has not, then as for replicas.
+pub fn choose_duplicates(
+    blocks: &Blocks,
+    available: &[Target],
+    candidates: &[Target],
+    excess_kinds: &mut SmallVec<[StorageKind; 4]>,
+    now: MonotonicMs,
+) -> Vec<Target> {
+    let racks = rack_sizes(&candidates_of(blocks, available));
+    let crowded = |c: &Candidate| racks.get(&c.rack).copied().unwrap_or(0) > 1;
+    let mut left = candidates_of(blocks, candidates);
+    let mut out = Vec::new();
+    while left.len() > 1 {
+        let spread = left.iter().any(crowded);
+        let best = best_of(blocks, &left, now, &|c| excess_kinds.contains(&c.target.kind) && (!spread || crowded(c)));
+        let Some(at) = best else { break };
+        let gone = left.swap_remove(at);
+        if let Some(k) = excess_kinds.iter().position(|k| *k == gone.target.kind) {
+            excess_kinds.remove(k);
+        }
+        out.push(gone.target);
+    }
+    out
+}
+
+fn candidates_of(blocks: &Blocks, targets: &[Target]) -> Vec<Candidate> {
+    let candidate = |t: &Target| {
+        let node = blocks.registry.node(t.node)?;
+        Some(Candidate {
+            target: *t,
+            rack: node.location.clone(),
+            remaining: blocks.registry.volume(t.storage)?.remaining,
+            heard: node.last_update,
+        })
+    };
+    targets.iter().filter_map(candidate).collect()
 }
 
 fn rack_sizes(left: &[Candidate]) -> HashMap<Arc<str>, usize> {
@@ -83,14 +111,21 @@ fn pick(
     excess_kinds: &[StorageKind],
     now: MonotonicMs,
 ) -> Option<usize> {
-    let silent_ms = blocks.settings.heartbeat_interval_ms * blocks.settings.tolerated_heartbeats;
     let fitting_kind = |c: &Candidate| excess_kinds.contains(&c.target.kind);
     let crowded = |c: &Candidate| racks.get(&c.rack).copied().unwrap_or(0) > 1;
     let two_racks = racks.len() == 2 && left.iter().any(crowded);
-    let best = |filter: &dyn Fn(&Candidate) -> bool| -> Option<usize> {
-        let fitting = || left.iter().enumerate().filter(|(_, c)| filter(c));
-        let silent = fitting().filter(|(_, c)| now.since(c.heard) > silent_ms).min_by_key(|(_, c)| c.heard);
-        silent.or_else(|| fitting().min_by_key(|(_, c)| c.remaining)).map(|(i, _)| i)
-    };
-    best(&|c| fitting_kind(c) && (!two_racks || crowded(c)))
+    best_of(blocks, left, now, &|c| fitting_kind(c) && (!two_racks || crowded(c)))
+}
+
+/// Of those that `filter` takes, one on a node silent for long, else the one with least space left.
+fn best_of(
+    blocks: &Blocks,
+    left: &[Candidate],
+    now: MonotonicMs,
+    filter: &dyn Fn(&Candidate) -> bool,
+) -> Option<usize> {
+    let silent_ms = blocks.settings.heartbeat_interval_ms * blocks.settings.tolerated_heartbeats;
+    let fitting = || left.iter().enumerate().filter(|(_, c)| filter(c));
+    let silent = fitting().filter(|(_, c)| now.since(c.heard) > silent_ms).min_by_key(|(_, c)| c.heard);
+    silent.or_else(|| fitting().min_by_key(|(_, c)| c.remaining)).map(|(i, _)| i)
 }

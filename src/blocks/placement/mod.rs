@@ -1,4 +1,5 @@
-//! Purpose: where replicas go, and which of too many are deleted (Hadoop's `BlockPlacementPolicyDefault`).
+//! Purpose: where replicas go, and which of too many are deleted (Hadoop's `BlockPlacementPolicyDefault`,
+//! for striped groups `BlockPlacementPolicyRackFaultTolerant`).
 //! Called by: `ops` (new blocks, additional DataNodes), redundancy (copies, excess replicas).
 //! Calls: registry, topology, policies.
 //! Never: changes anything: a choice is a value.
@@ -8,7 +9,7 @@
 mod chooser;
 mod excess;
 
-pub use excess::choose_excess;
+pub use excess::{choose_duplicates, choose_excess};
 
 use crate::{Blocks, NodeNumber, VolumeState, policies};
 use chooser::Chooser;
@@ -59,6 +60,8 @@ pub struct TargetRequest<'a> {
     pub ignore_client_locality: bool,
     /// Whether these are the first replicas of a block.
     pub new_block: bool,
+    /// Whether they are internal blocks of a striped group: these are spread evenly over all racks.
+    pub striped: bool,
 }
 
 /// What placement found.
@@ -182,6 +185,19 @@ impl Blocks {
         racks.sort_unstable();
         racks.dedup();
         racks.len() >= storages.len().min(2) || racks.len() >= self.registry.topology.rack_count()
+    }
+
+    /// How many more racks a striped group needs that has internal blocks on these storages and wants `wanted` of them: as many as it has blocks,
+    /// or all.
+    pub(crate) fn racks_lacking(&self, storages: &[StorageNumber], wanted: u32) -> usize {
+        let topology = &self.registry.topology;
+        if !topology.ever_multi_rack() {
+            return 0;
+        }
+        let mut racks: Vec<&str> = storages.iter().filter_map(|s| self.rack_of(*s)).collect();
+        racks.sort_unstable();
+        racks.dedup();
+        if racks.len() >= topology.rack_count() { 0 } else { (wanted as usize).saturating_sub(racks.len()) }
     }
 
     /// A volume of the node on this medium with room for a block; random among those that fit.

@@ -9,11 +9,12 @@ mod invalidation;
 mod low;
 mod pending;
 mod review;
+mod striped;
 mod work;
 
 pub use corrupt::{Corrupt, CorruptReason};
 pub use invalidation::Invalidation;
-pub use low::{Level, LowRedundancy};
+pub use low::{Level, LowRedundancy, Sort};
 pub use pending::Pending;
 pub use review::Scan;
 pub use work::Round;

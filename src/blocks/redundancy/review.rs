@@ -1,12 +1,13 @@
 //! Deciding where a block stands after a change: in a low-redundancy queue, with too many replicas, or neither.
 
-use super::Level;
+use super::{Level, Sort};
 use crate::counting::Standing;
 use crate::placement::{Target, choose_excess};
 use crate::policies::ChooseKinds;
 use crate::{Blocks, NodeNumber};
 use record::{BlockHandle, InodeHandle, KindTag, ReplicaFlags, Store};
 use vocab::BlockState;
+use vocab::erasure_coding::REPLICATION;
 
 /// The walk over all blocks that fills the queues after start-up, arena page by page: blocks with a record of their own first, then those
 /// within inode records. Blocks that come meanwhile take care of themselves.
@@ -32,14 +33,14 @@ impl Blocks {
     ) {
         let info = store.block(b);
         let id = info.block.id;
-        if info.deleted || info.state != BlockState::Complete || info.erasure_coding_policy != 0 {
+        if info.deleted || info.state != BlockState::Complete {
             self.low.remove(id);
             return;
         }
         self.requeue(store, b);
         let count = self.count(store, b);
-        let wanted = u32::from(info.replication);
-        if count.live > wanted {
+        let wanted = self.wanted(&info);
+        if count.live > wanted || count.redundant > 0 {
             self.shed_excess(store, b, added, hint);
         } else {
             self.postponed.remove(id);
@@ -56,12 +57,23 @@ impl Blocks {
         let count = self.count(store, b);
         let pending = self.pending.count(id);
         let effective = count.live + pending;
-        let wanted = u32::from(info.replication);
-        if effective < self.required_live(info.replication, &count) {
-            let level = Level::of(effective, count.out_of_service(), count.read_only, wanted);
-            self.low.put(id, level, wanted);
+        let wanted = self.wanted(&info);
+        let sort = match (self.stripe(&info), wanted) {
+            (Some(_), _) => Sort::Group,
+            (None, 1) => Sort::Single,
+            (None, _) => Sort::Replicated,
+        };
+        if effective < self.required_live(&info, &count) {
+            let level = match self.stripe(&info) {
+                Some(stripe) => {
+                    let parity = u32::from(stripe.parity_units);
+                    Level::of_group(effective, count.out_of_service(), wanted - parity, parity)
+                }
+                None => Level::of(effective, count.out_of_service(), count.read_only, wanted),
+            };
+            self.low.put(id, level, sort);
         } else if pending == 0 && !self.well_placed(store, b) {
-            self.low.put(id, Level::BadlyDistributed, wanted);
+            self.low.put(id, Level::BadlyDistributed, sort);
         } else {
             self.low.remove(id);
         }
@@ -79,7 +91,11 @@ impl Blocks {
             })
             .map(|r| r.storage)
             .collect();
-        self.racks_satisfied(&counted)
+        let info = store.block(b);
+        match self.stripe(&info) {
+            Some(_) => self.racks_lacking(&counted, self.wanted(&info)) == 0,
+            None => self.racks_satisfied(&counted),
+        }
     }
 
     /// Chooses replicas beyond the wanted number and queues their deletion; postponed while any volume's content is not up to date.
@@ -93,6 +109,7 @@ impl Blocks {
     ) -> bool {
         let info = store.block(b);
         let mut candidates: Vec<Target> = Vec::new();
+        let mut units: Vec<u8> = Vec::new();
         for r in store.replicas(b) {
             let Some((standing, volume, node)) = self.standing(r) else { continue };
             if standing != Standing::Absent && volume.contents_stale {
@@ -101,9 +118,14 @@ impl Blocks {
             }
             if standing == Standing::Live {
                 candidates.push(Target { storage: r.storage, node: node.number, kind: volume.kind });
+                units.push(r.index);
             }
         }
         self.postponed.remove(info.block.id);
+        if info.erasure_coding_policy != REPLICATION {
+            self.shed_duplicates(store, b, &candidates, &units, hint.filter(|h| Some(*h) != added));
+            return true;
+        }
         let kinds: Vec<_> = candidates.iter().map(|t| t.kind).collect();
         let excess_kinds = self.policy(info.storage_policy).excess(info.replication, &kinds);
         let hint = hint.filter(|h| Some(*h) != added);
@@ -116,10 +138,10 @@ impl Blocks {
 
     /// Queues the deletion of corrupt replicas of a block with enough good ones.
     fn shed_corrupt(&mut self, store: &mut Store, b: BlockHandle) {
-        let block = store.block_core(b);
+        let info = store.block(b);
         for r in store.replicas(b) {
             if r.flags.contains(ReplicaFlags::CORRUPT) {
-                self.delete_corrupt(store, b, r.storage, &block);
+                self.delete_corrupt(store, b, r.storage, &Blocks::on_storage(&info, r));
             }
         }
     }
@@ -167,7 +189,7 @@ impl Blocks {
         }
         for id in self.postponed.next(budget.min(self.settings.postponed_rescan)) {
             match store.find_block(id) {
-                Some(b) if self.count(store, b).live > u32::from(store.block(b).replication) => {
+                Some(b) if self.has_too_many(store, b) => {
                     self.shed_excess(store, b, None, None);
                 }
                 Some(b) => {
@@ -186,10 +208,17 @@ impl Blocks {
             if let Some(b) = store.find_block(id)
                 && self.registry.node(node).is_some_and(|n| n.alive)
             {
-                let block = store.block_core(b);
-                self.invalidate(node, block);
+                let info = store.block(b);
+                if let Some(replica) = self.replica_on(store, b, node) {
+                    self.invalidate(node, Blocks::on_storage(&info, replica));
+                }
             }
         }
+    }
+
+    fn has_too_many(&self, store: &Store, b: BlockHandle) -> bool {
+        let count = self.count(store, b);
+        count.live > self.wanted(&store.block(b)) || count.redundant > 0
     }
 }
 

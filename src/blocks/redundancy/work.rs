@@ -84,8 +84,9 @@ impl Blocks {
         for block in stay {
             let Some(b) = store.find_block(block.id) else { continue };
             if let Some(replica) = self.replica_on(store, b, node) {
+                let id = store.block_core(b).id;
                 self.flag(store, b, replica, crate::counting::EXCESS, false);
-                self.excess.remove(node, block.id);
+                self.excess.remove(node, id);
                 self.review(store, b);
             }
         }
@@ -100,7 +101,12 @@ impl Blocks {
         if info.deleted || info.block.stamp != block.stamp {
             return false;
         }
-        match self.replica_on(store, b, node).and_then(|r| self.standing(r)) {
+        let Some(replica) = self.replica_on(store, b, node) else { return false };
+        if !Blocks::is_same_unit(&info, replica, block.id) {
+            return false;
+        }
+        match self.standing(replica) {
+            Some((Standing::Excess, ..)) if self.stripe(&info).is_some() => !self.has_other_unit(store, b, replica),
             Some((Standing::Excess, ..)) => self.count(store, b).live < u32::from(info.replication.max(1)),
             Some((Standing::Corrupt, ..)) | None => false,
             Some(_) => true,
@@ -119,10 +125,13 @@ impl Blocks {
         }
         let count = self.count(store, b);
         let effective = count.live + self.pending.count(id);
-        let required = self.required_live(info.replication, &count);
+        let required = self.required_live(&info, &count);
         if effective >= required && (self.pending.count(id) > 0 || self.well_placed(store, b)) {
             self.low.remove(id);
             return;
+        }
+        if self.stripe(&info).is_some() {
+            return self.order_units(store, level, b, now);
         }
         let Some(source) = self.choose_source(store, b, level) else { return };
         let for_racks = effective >= required;
@@ -196,7 +205,7 @@ impl Blocks {
             if !usable || !node.alive {
                 continue;
             }
-            let orders = node.mailbox.transfers.len() as u32;
+            let orders = node.mailbox.orders() as u32;
             let leaving = matches!(node.admin, AdminState::Decommissioning | AdminState::EnteringMaintenance);
             let limit = if level == Level::Highest || leaving {
                 self.settings.max_streams_hard

@@ -173,10 +173,13 @@ impl Blocks {
 
     /// An excess replica that is still there although its deletion is not queued: the order was lost with a restart of the DataNode.
     fn repeat_lost_order(&mut self, store: &Store, storage: StorageNumber, node: NodeNumber, r: &Reported) {
-        if !self.excess.contains(node, r.block.id) || self.deletion_is_due(node, &r.block) {
+        if self.excess.is_empty() || self.deletion_is_due(node, &r.block) {
             return;
         }
-        if store.find_block(r.block.id).is_some_and(|b| store.replicas(b).iter().any(|x| x.storage == storage)) {
+        let Some(b) = store.find_block(r.block.id) else { return };
+        let info = store.block(b);
+        let same = |x: &record::Replica| x.storage == storage && Blocks::is_same_unit(&info, *x, r.block.id);
+        if self.excess.contains(node, info.block.id) && store.replicas(b).iter().any(same) {
             self.invalidate(node, r.block);
         }
     }

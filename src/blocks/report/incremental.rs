@@ -2,7 +2,7 @@
 
 use super::Reported;
 use crate::{Blocks, NodeNumber, VolumeId};
-use record::Store;
+use record::{BlockHandle, StorageNumber, Store};
 use vocab::time::Now;
 use vocab::{Block, Refusal, ReplicaState};
 
@@ -56,7 +56,7 @@ impl Blocks {
             match entry.kind {
                 IncrementalKind::Deleted => {
                     if let Some(b) = store.find_block(entry.block.id) {
-                        self.remove_replica(store, b, storage);
+                        self.take_deleted(store, b, storage, &entry.block);
                     }
                     self.invalidation.remove(node, entry.block.id);
                     if let Some(node) = self.registry.node_mut(node) {
@@ -79,13 +79,24 @@ impl Blocks {
         Ok(())
     }
 
+    /// A replica was deleted. Of a striped group another internal block may be on the same volume: that one stays.
+    fn take_deleted(&mut self, store: &mut Store, b: BlockHandle, storage: StorageNumber, deleted: &Block) {
+        let info = store.block(b);
+        let there = store.replicas(b).into_iter().find(|r| r.storage == storage);
+        if there.is_some_and(|replica| Blocks::is_same_unit(&info, replica, deleted.id)) {
+            self.remove_replica(store, b, storage);
+        }
+    }
+
     /// A copy that was ordered has arrived; it may have been known already from a full report, so the block is looked at again.
     fn settle_pending(&mut self, store: &mut Store, node: NodeNumber, block: &Block) {
-        if !self.pending.targets(block.id).contains(&node) {
+        let Some(b) = store.find_block(block.id) else { return };
+        // of an internal block, that of its group
+        let stored = store.block_core(b);
+        if stored.stamp != block.stamp || !self.pending.targets(stored.id).contains(&node) {
             return;
         }
-        let Some(b) = store.find_block(block.id).filter(|b| store.block_core(*b).stamp == block.stamp) else { return };
-        if self.pending.arrived(block.id, node) {
+        if self.pending.arrived(stored.id, node) {
             self.counters.successful_re_replications += 1;
         }
         if self.populating_queues() {

@@ -4,20 +4,22 @@ use super::Reported;
 use crate::redundancy::CorruptReason;
 use crate::{Blocks, NodeNumber};
 use record::{BlockHandle, BlockInfo, ReplicaFlags, StorageNumber, Store};
+use vocab::erasure_coding::Stripe;
 use vocab::{Block, BlockId, BlockState, ReplicaState};
 
-/// Whether a reported replica is corrupt by what its block's record says, and why.
-///
-/// Lengths of striped internal blocks are not judged here.
-pub(crate) fn corrupt_by_report(info: &BlockInfo, r: &Reported) -> Option<CorruptReason> {
+/// Whether a reported replica is corrupt by what its block's record says, and why; `stripe` is the layout of a striped group.
+pub(crate) fn corrupt_by_report(info: &BlockInfo, stripe: Option<Stripe>, r: &Reported) -> Option<CorruptReason> {
     let stamp_differs = info.block.stamp != r.block.stamp;
-    let striped = info.erasure_coding_policy != 0;
     match (r.state, info.state) {
         (ReplicaState::Finalized, BlockState::Complete | BlockState::Committed) => {
             if stamp_differs {
                 Some(CorruptReason::StampMismatch)
             } else {
-                (!striped && info.block.length != r.block.length).then_some(CorruptReason::SizeMismatch)
+                let length = match stripe {
+                    Some(stripe) => stripe.unit_length(info.block.length, r.block.id.index_in_group()),
+                    None => info.block.length,
+                };
+                (length != r.block.length).then_some(CorruptReason::SizeMismatch)
             }
         }
         (ReplicaState::Finalized, BlockState::UnderConstruction) => {
@@ -101,7 +103,7 @@ impl Blocks {
         if self.deletion_is_due(node, &r.block) {
             return id;
         }
-        if let Some(reason) = corrupt_by_report(&info, r) {
+        if let Some(reason) = corrupt_by_report(&info, self.stripe(&info), r) {
             self.mark_corrupt(store, b, storage, &r.block, reason);
             return id;
         }
@@ -150,7 +152,7 @@ mod tests {
             (Temporary, 1005, 10, Complete, Some(InvalidState)),
         ] {
             let r = Reported { block: Block { id: BlockId(1), length, stamp: GenerationStamp(stamp) }, state: replica };
-            assert_eq!(corrupt_by_report(&stored(block), &r), expected, "{replica:?} {stamp} {length} {block:?}");
+            assert_eq!(corrupt_by_report(&stored(block), None, &r), expected, "{replica:?} {stamp} {length} {block:?}");
         }
     }
 }

@@ -6,6 +6,7 @@ use crate::counting::EXCESS;
 use crate::redundancy::CorruptReason;
 use crate::{Blocks, DatanodeId, NodeNumber, VolumeState};
 use record::{BlockHandle, BlockInfo, Replica, ReplicaFlags, Replicas, StorageNumber, Store};
+use vocab::erasure_coding::REPLICATION;
 use vocab::{Block, BlockState, Refusal};
 
 /// What recording a replica changed.
@@ -37,19 +38,9 @@ impl Blocks {
         result
     }
 
-    /// A finalized replica is on this volume. `hint` is the node that a balancer moved it from.
+    /// A finalized replica is on this volume; `index` of an internal block of a striped group, 0 for others. `hint` is the node that a balancer
+    /// moved it from.
     pub(crate) fn add_stored(
-        &mut self,
-        store: &mut Store,
-        b: BlockHandle,
-        storage: StorageNumber,
-        hint: Option<NodeNumber>,
-    ) {
-        self.add_stored_as(store, b, storage, 0, hint);
-    }
-
-    /// The same for an internal block of a striped group.
-    pub(crate) fn add_stored_as(
         &mut self,
         store: &mut Store,
         b: BlockHandle,
@@ -73,13 +64,15 @@ impl Blocks {
         hint: Option<NodeNumber>,
     ) {
         let Some(node) = self.node_of(storage) else { return };
-        let put = self.put_replica(store, b, info, replicas, storage, index);
         let complete = info.state == BlockState::Complete;
-        if complete && self.safe_mode.counts() && matches!(put, Put::Added | Put::Cleared) {
-            // one more is good than before
-            let live = self.count_of(replicas).live;
+        let counts = complete && self.safe_mode.counts();
+        let striped = info.erasure_coding_policy != REPLICATION;
+        let before = if counts { self.count_of(striped, replicas).live } else { 0 };
+        let put = self.put_replica(store, b, info, replicas, storage, index);
+        if counts && matches!(put, Put::Added | Put::Cleared) {
+            let live = self.count_of(striped, replicas).live;
             let least = self.minimum(info, self.settings.safe_replication_min);
-            self.safe_mode.adjust_safe(i64::from(live == least));
+            self.safe_mode.adjust_safe(i64::from(live >= least) - i64::from(before >= least));
         }
         if !complete && !self.complete_if_enough(store, b) {
             return;
@@ -180,6 +173,10 @@ impl Blocks {
             self.invalidate(node, *corrupted);
             return;
         }
+        if self.replica_on(store, b, node).is_some_and(|r| !Blocks::is_same_unit(&info, r, corrupted.id)) {
+            // a second internal block of the group on one node is not known here; the one that is known may be good
+            return;
+        }
         self.with_safe_count(store, b, |blocks, store| {
             let mut replicas = store.replicas(b);
             blocks.put_replica(store, b, &info, &mut replicas, storage, index_of(&info, corrupted));
@@ -189,8 +186,8 @@ impl Blocks {
         });
         let count = self.count(store, b);
         let wanted = self.wanted(&info);
-        let minimum = count.live >= self.minimum(&info, self.settings.replication_min);
-        let enough = count.live >= wanted;
+        let minimum = count.usable() >= self.minimum(&info, self.settings.replication_min);
+        let enough = count.usable() >= wanted;
         let more = minimum && count.live + count.corrupt > wanted;
         let leftover = minimum && info.block.stamp > corrupted.stamp;
         if enough || more || leftover {
@@ -212,7 +209,7 @@ impl Blocks {
             return false;
         }
         let count = self.count(store, b);
-        if count.live == 0 || count.stale > 0 && !self.settings.delete_corrupt_immediately {
+        if count.usable() == 0 || count.stale > 0 && !self.settings.delete_corrupt_immediately {
             self.postponed.add(store.block_core(b).id);
             return false;
         }
@@ -253,12 +250,12 @@ impl Blocks {
 
     /// Adds a replica to the account of those beyond the wanted number and queues its deletion.
     pub(crate) fn mark_excess(&mut self, store: &mut Store, b: BlockHandle, storage: StorageNumber) {
-        let block = store.block_core(b);
+        let info = store.block(b);
         let Some(node) = self.node_of(storage) else { return };
         let Some(replica) = store.replicas(b).into_iter().find(|r| r.storage == storage) else { return };
         self.flag(store, b, replica, EXCESS, true);
-        self.excess.add(node, block.id, self.clock);
-        self.invalidate(node, block);
+        self.excess.add(node, info.block.id, self.clock);
+        self.invalidate(node, Blocks::on_storage(&info, replica));
     }
 
     /// Whether reports about this volume change anything: it is known, not failed, and its node registered.

@@ -6,6 +6,7 @@ use edit::Record;
 use record::{BlockHandle, Features, InodeHandle, StorageNumber};
 use std::borrow::Cow;
 use std::sync::Arc;
+use vocab::erasure_coding::{REPLICATION, UNITS_MAX};
 use vocab::{Block, BlockState, GenerationStamp, Refusal};
 
 /// What the primary says.
@@ -112,10 +113,14 @@ impl CommitBlockSynchronization {
         let state = turn.soft();
         let was = state.store.block_core(last);
         let recovered = Block { id: was.id, length: self.new_length, stamp: self.new_stamp };
-        let mut on: Vec<StorageNumber> = Vec::new();
-        for (node, storage) in &self.targets {
+        // of a striped group the list has a place for each internal block, one without a DataNode where there is none
+        let striped = state.store.block(last).erasure_coding_policy != REPLICATION;
+        let mut on: Vec<(StorageNumber, u8)> = Vec::new();
+        for (at, (node, storage)) in self.targets.iter().enumerate() {
             if state.blocks.is_known(node)? {
-                on.extend(state.blocks.find_storage(&node.uuid, storage));
+                let found = state.blocks.find_storage(&node.uuid, storage);
+                let index = if striped { at as u8 } else { 0 };
+                on.extend(found.filter(|_| !striped || at < UNITS_MAX as usize).map(|s| (s, index)));
             }
         }
         state.end_recovery(last, recovered, &on);

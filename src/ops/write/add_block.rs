@@ -127,6 +127,7 @@ impl AddBlock {
             no_local_rack: self.no_local_rack,
             ignore_client_locality: self.ignore_client_locality,
             new_block: true,
+            striped: shape.stripe.is_some(),
             ..TargetRequest::default()
         };
         let placement = blocks.choose_targets(&request, view.now.monotonic);

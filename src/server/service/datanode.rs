@@ -111,7 +111,7 @@ async fn heartbeat(shared: &Shared, caller: &Caller, body: Bytes) -> Answer {
         let now = turn.view().now;
         let state = turn.soft();
         let answer = state.blocks.heartbeat(&mut state.store, &registration, &beat, now)?;
-        let commands: Vec<_> = answer.commands.iter().map(|c| convert::command(c, &state.blocks, pool)).collect();
+        let commands: Vec<_> = answer.commands.iter().map(|c| convert::command(c, state, pool)).collect();
         Ok::<_, Refusal>((commands, answer.lease_id, state.sequences.rolling_upgrade_start.is_some()))
     });
     // only commands say what was decided; a heartbeat without any need not wait for the journal

@@ -3,24 +3,27 @@
 use super::kinds::{kind_from_wire, kind_to_wire};
 use super::{located, nested};
 use blocks::{
-    Blocks, Command, DatanodeId, Heartbeat, IncrementalKind, Node, Registration, Reported, StorageInfo, Target, Volume,
-    VolumeFailures, VolumeId, VolumeReport, VolumeState,
+    Blocks, Command, DatanodeId, Heartbeat, IncrementalKind, Node, Rebuild, Registration, Reported, StorageInfo, Target,
+    Volume, VolumeFailures, VolumeId, VolumeReport, VolumeState,
 };
 use bytes::BytesMut;
 use hadoop_proto::datanode::{
-    BalancerBandwidthCommandProto, BlockCommandProto, BlockRecoveryCommandProto, DatanodeCommandProto,
+    BalancerBandwidthCommandProto, BlockCommandProto, BlockEcReconstructionCommandProto, BlockRecoveryCommandProto,
+    DatanodeCommandProto,
     DatanodeRegistrationProto, FinalizeCommandProto, RegisterCommandProto, block_command_proto::Action,
     datanode_command_proto::Type, received_deleted_block_info_proto::BlockStatus,
 };
 use hadoop_proto::hdfs::datanode_storage_proto::StorageState;
 use hadoop_proto::hdfs::{
-    BlockProto, DatanodeIdProto, DatanodeInfosProto, ExtendedBlockProto, RecoveringBlockProto, StorageInfoProto,
+    BlockEcReconstructionInfoProto, BlockProto, DatanodeIdProto, DatanodeInfosProto, ErasureCodingPolicyProto,
+    ExtendedBlockProto, RecoveringBlockProto, StorageInfoProto,
     StorageTypesProto, StorageUuidsProto,
 };
 use hadoop_proto::packed_blocks::{ReplicaState as WireState, ReportedReplica};
 use hadoop_proto::view::client as client_view;
 use hadoop_proto::view::{ViewError, datanode as view};
 use hadoop_proto::wire::Sink;
+use state::State;
 use std::sync::Arc;
 use vocab::{Block, BlockId, GenerationStamp, ReplicaState, TimeMs};
 
@@ -275,7 +278,8 @@ pub fn finalize_command(pool: &str) -> DatanodeCommandProto {
 }
 
 /// A command in the answer to a heartbeat. Targets that are gone by now are left out.
-pub fn command(command: &Command, blocks: &Blocks, pool: &str) -> DatanodeCommandProto {
+pub fn command(command: &Command, state: &State, pool: &str) -> DatanodeCommandProto {
+    let blocks = &state.blocks;
     match command {
         Command::Register => register_command(),
         Command::Finalize => finalize_command(pool),
@@ -311,17 +315,57 @@ pub fn command(command: &Command, blocks: &Blocks, pool: &str) -> DatanodeComman
             }
             DatanodeCommandProto { blk_cmd: Some(transfer), ..of(Type::BlockCommand) }
         }
+        Command::Rebuild(list) => {
+            let list = list.iter().filter_map(|r| rebuild(r, state, pool));
+            let rebuild = BlockEcReconstructionCommandProto { block_ec_reconstructioninfo: list.collect() };
+            DatanodeCommandProto { blk_ec_reconstruction_cmd: Some(rebuild), ..of(Type::BlockEcReconstructionCommand) }
+        }
         Command::Recover(list) => {
             let blocks = list.iter().map(|r| RecoveringBlockProto {
                 new_gen_stamp: r.recovery_id as u64,
                 block: located::recovering(blocks, &r.block, &r.locations, pool),
                 truncate_block: r.truncate.as_ref().map(block_to_wire),
-                ..Default::default()
+                ec_policy: r.units.as_ref().and_then(|(policy, _)| policy_of(state, *policy)),
+                block_indices: r.units.as_ref().map(|(_, indices)| indices.clone().into()),
             });
             let recover = BlockRecoveryCommandProto { blocks: blocks.collect() };
             DatanodeCommandProto { recovery_cmd: Some(recover), ..of(Type::BlockRecoveryCommand) }
         }
     }
+}
+
+/// The order to rebuild internal blocks of a group.
+fn rebuild(r: &Rebuild, state: &State, pool: &str) -> Option<BlockEcReconstructionInfoProto> {
+    let blocks = &state.blocks;
+    let targets: Vec<_> = r.targets.iter().filter_map(|t| found(blocks, t)).collect();
+    // each source goes with its index: one that is gone leaves with it
+    let known = r.sources.iter().zip(&r.live).filter_map(|(n, index)| Some((blocks.node(*n)?, *index)));
+    let (sources, live): (Vec<_>, Vec<u8>) = known.map(|(node, index)| (located::info(node), index)).unzip();
+    Some(BlockEcReconstructionInfoProto {
+        block: ExtendedBlockProto {
+            pool_id: pool.to_owned(),
+            block_id: r.group.id.0 as u64,
+            generation_stamp: r.group.stamp.0 as u64,
+            num_bytes: Some(r.group.length),
+        },
+        source_dn_infos: DatanodeInfosProto { datanodes: sources },
+        target_dn_infos: DatanodeInfosProto {
+            datanodes: targets.iter().map(|(node, _, _)| located::info(node)).collect(),
+        },
+        target_storage_uuids: StorageUuidsProto {
+            storage_uuids: targets.iter().map(|(_, id, _)| id.to_string()).collect(),
+        },
+        target_storage_types: StorageTypesProto {
+            storage_types: targets.iter().map(|(_, _, t)| kind_to_wire(t.kind) as i32).collect(),
+        },
+        live_block_indices: live.into(),
+        ec_policy: policy_of(state, r.policy)?,
+        exclude_reconstructed_indices: Some(r.excluded.clone().into()),
+    })
+}
+
+fn policy_of(state: &State, id: u8) -> Option<ErasureCodingPolicyProto> {
+    state.tree.erasure_coding.by_id(id).map(super::erasure_coding::policy)
 }
 
 /// A target's node and the id of its volume, if both are still there.
