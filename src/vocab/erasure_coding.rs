@@ -61,6 +61,14 @@ impl Stripe {
         self.data_units + self.parity_units
     }
 
+    /// Bytes of one internal block of a group with `bytes` of data (`StripedBlockUtil.getInternalBlockLength`). Parity blocks are as long as the first.
+    pub fn unit_length(&self, bytes: u64, index: u8) -> u64 {
+        let cell = u64::from(self.cell_size.max(1));
+        let stripe = cell * u64::from(self.data_units.max(1));
+        let before = if index < self.data_units { u64::from(index) * cell } else { 0 };
+        bytes / stripe * cell + (bytes % stripe).saturating_sub(before).min(cell)
+    }
+
     /// Bytes on all disks of a group with `bytes` of data (`StripedBlockUtil.spaceConsumedByStripedBlock`).
     pub fn space_used(&self, bytes: u64) -> u64 {
         let cell = u64::from(self.cell_size.max(1));
