@@ -66,7 +66,7 @@ impl Engine {
         self.decide(operation, caller, |turn, prepared| operation.run(turn, prepared))
     }
 
-    /// Prepares under a read hold and runs under a write hold.
+    /// Prepares under a read hold, unless that is not worth one, and runs under a write hold.
     fn decide<W: Write>(
         &self,
         operation: &W,
@@ -74,12 +74,19 @@ impl Engine {
         run: impl FnOnce(&mut Turn<'_>, W::Prepared) -> Result<W::Reply, Refusal>,
     ) -> Decided<Result<W::Reply, Refusal>> {
         let name = W::OPERATION.row().method;
-        let prepare = || self.view(name, caller, |view| operation.prepare(view));
-        let prepared = match self.pass(W::OPERATION).and_then(|()| prepare()) {
+        let apart = || self.view(name, caller, |view| operation.prepare(view)).map(Some);
+        let prepared = self.pass(W::OPERATION).and_then(|()| if W::PREPARES_APART { apart() } else { Ok(None) });
+        let prepared = match prepared {
             Ok(prepared) => prepared,
             Err(refusal) => return Decided { answer: Err(refusal), rests_on: self.journal().last() },
         };
-        self.turn(name, caller, |turn| run(turn, prepared))
+        self.turn(name, caller, |turn| {
+            let prepared = match prepared {
+                Some(prepared) => prepared,
+                None => operation.prepare(&turn.view())?,
+            };
+            run(turn, prepared)
+        })
     }
 
     /// Runs `f` under the write hold with a turn of its own. `name` is for the account of holds.
@@ -88,7 +95,9 @@ impl Engine {
         let mut effects = Effects::new(Mode::Live);
         let decided = self.lock().write(name, |state| {
             let mut log = JournalLog(self.journal());
-            let mut turn = Turn::new(state, &mut log, &settings, &self.policy, now, caller, &mut effects);
+            // under the hold: the end of a rolling upgrade changes it together with the log
+            let policy = self.policy.load();
+            let mut turn = Turn::new(state, &mut log, &settings, &policy, now, caller, &mut effects);
             let answer = f(&mut turn);
             Decided { answer, rests_on: self.journal().last() }
         });
@@ -99,7 +108,10 @@ impl Engine {
     /// Runs `f` under a read hold.
     pub fn view<R>(&self, name: &'static str, caller: &Caller, f: impl FnOnce(&View<'_>) -> R) -> R {
         let (now, settings) = (self.now(), self.settings());
-        self.lock().read(name, |state| f(&View { state, settings: &settings, policy: &self.policy, now, caller }))
+        self.lock().read(name, |state| {
+            let policy = self.policy.load();
+            f(&View { state, settings: &settings, policy: &policy, now, caller })
+        })
     }
 
     /// Waits until what the answer rests on is durable, then gives it out. If the journals fail for good the process ends before this returns.

@@ -119,6 +119,8 @@ pub trait Write: Send + Sync {
     type Reply: Send + 'static;
     /// Its row in the table.
     const OPERATION: Operation;
+    /// Whether `prepare` works something out, so that it is worth a hold of its own.
+    const PREPARES_APART: bool = size_of::<Self::Prepared>() > 0;
     /// Work before the write hold, under a short read hold; may be repeated. Chooses block targets, for instance.
     ///
     /// # Errors

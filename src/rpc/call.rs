@@ -107,7 +107,7 @@ impl From<RemoteException> for Reply {
 
 /// What a service makes of a call.
 #[derive(Debug)]
-pub enum Outcome<F> {
+pub enum Outcome<F, N> {
     /// The answer, to leave at once.
     Done(Reply),
     /// The answer, to leave when [`Service::reached`] is at the mark: only then what it rests on can no longer be lost.
@@ -116,6 +116,8 @@ pub enum Outcome<F> {
         reply: Reply,
         /// The mark. Marks of later calls of a connection are never lower.
         mark: u64,
+        /// What [`Service::noted`] gets when the mark is reached, whether or not the connection lasts so long.
+        note: Option<N>,
     },
     /// Not done yet. The future is polled once on the connection's own task, and parked if it is not done by then; answers leave in the order
     /// of their completion.
@@ -126,6 +128,8 @@ pub enum Outcome<F> {
 pub trait Service: Send + Sync + 'static {
     /// A method of the service: cheap to copy, such as a reference to its row in a static table.
     type Method: Copy + Send + Sync + 'static;
+    /// What a service leaves with a held answer, such as the line of a log.
+    type Note: Send + 'static;
 
     /// Finds a method by the names in the request, before the body is looked at. Refusals are
     /// [`RemoteException::no_such_protocol`], [`RemoteException::protocol_version`] and [`RemoteException::no_such_method`].
@@ -133,7 +137,7 @@ pub trait Service: Send + Sync + 'static {
 
     /// Serves one call, on the connection's own task, which goes on with its next call meanwhile if the answer is held or not done. Long
     /// computations must therefore go to a thread of their own before they begin.
-    fn call(&self, call: Call<Self::Method>) -> Outcome<impl Future<Output = Reply> + Send>;
+    fn call(&self, call: Call<Self::Method>) -> Outcome<impl Future<Output = Reply> + Send, Self::Note>;
 
     /// How far held answers may leave.
     fn reached(&self) -> u64 {
@@ -144,6 +148,9 @@ pub trait Service: Send + Sync + 'static {
     fn reach(&self, _mark: u64) -> impl Future<Output = ()> + Send {
         std::future::ready(())
     }
+
+    /// The mark of the held answer that came with this is reached. In the order of the calls of a connection.
+    fn noted(&self, _note: Self::Note) {}
 
     /// State id to send along with each answer (`RpcResponseHeaderProto.stateId`), if state alignment is on.
     fn state_id(&self) -> Option<i64> {

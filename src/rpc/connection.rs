@@ -2,17 +2,18 @@
 //!
 //! States: header -> (negotiation ->) context -> open. A fault of the protocol is answered once and closes the connection after the answer is out.
 
-use crate::call::{Call, CallerContext, ClientId, ErrorCode, Outcome, RemoteException, Reply, RequestHeader, Service};
+use crate::call::{Call, CallerContext, ClientId, Outcome, RemoteException, Reply, RequestHeader, Service};
 use crate::calls::Calls;
+use crate::faults::{check, invalid_header, message, undecodable};
 use crate::gather;
 use crate::handshake;
 use crate::held::Held;
+use crate::names::Names;
 use crate::negotiation::{self, Negotiation};
 use crate::reply::{self, ReplyIds};
 use crate::server::{Entry, Port};
 use bytes::{Buf, Bytes, BytesMut};
-use hadoop_proto::common::rpc_request_header_proto::OperationProto;
-use hadoop_proto::common::{IpcConnectionContextProto, RpcKindProto, RpcSaslProto};
+use hadoop_proto::common::{IpcConnectionContextProto, RpcSaslProto};
 use hadoop_proto::frame::{AUTH_NONE, AUTH_SASL, ConnectionHeader, Decoder, Incoming, split_delimited};
 use hadoop_proto::view::{self, Sint32, ViewError};
 use hadoop_proto::wire::Cursor;
@@ -21,6 +22,7 @@ use security::User;
 use security::groups::UserGroups;
 use std::future::{Future, poll_fn};
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::Poll;
@@ -34,8 +36,8 @@ use vocab::{AuthenticationMethod, Caller, RpcIds};
 const CALL_CONTEXT: i32 = -3;
 const CALL_PING: i32 = -4;
 const CALL_SASL: i32 = -33;
-/// Least room for a read.
-const READ_BYTES: usize = 4 << 10;
+/// Least room for a read, and for one after a read that found its room too small.
+const READ_BYTES: [usize; 2] = [4 << 10, 32 << 10];
 /// A frame's announced length is believed in steps of this size, doubling with what really came.
 const TRUST_BYTES: usize = 64 << 10;
 /// Buffers beyond this are given back when empty.
@@ -54,19 +56,35 @@ pub(crate) async fn run<S: Service>(port: Arc<Port<S>>, entry: Arc<Entry>, mut s
         let outcome = match service.call(call) {
             Outcome::Later(answer) => Outcome::Later(async move { (ids, answer.await) }),
             Outcome::Done(reply) => Outcome::Done(reply),
-            Outcome::Held { reply, mark } => Outcome::Held { reply, mark },
+            Outcome::Held { reply, mark, note } => Outcome::Held { reply, mark, note },
         };
         (ids, outcome)
     };
     let mut connection = Connection::new(&port, &entry, peer);
-    if let Err(error) = connection.exchange(&mut stream, &mut calls, serve).await {
+    let ended = {
+        let exchange = pin!(connection.exchange(&mut stream, &mut calls, serve));
+        gather::Alert::new(exchange).await
+    };
+    if let Err(error) = ended {
         tracing::debug!(port = port.name, %peer, %error, "connection closed");
     }
     port.leave(&entry, connection.held.len());
+    let notes: Vec<_> = std::mem::take(&mut connection.held).into_notes().collect();
     drop(connection);
     drop(stream);
+    if !notes.is_empty() {
+        tokio::spawn(noted(port.clone(), notes));
+    }
     while calls.next().await.is_some() {
         port.leave(&entry, 1);
+    }
+}
+
+/// Hands notes over for which no connection waits any more.
+async fn noted<S: Service>(port: Arc<Port<S>>, notes: Vec<(u64, S::Note)>) {
+    for (mark, note) in notes {
+        port.service.reach(mark).await;
+        port.service.noted(note);
     }
 }
 
@@ -96,11 +114,14 @@ struct Connection<'a, S: Service> {
     peer: SocketAddr,
     input: Decoder,
     output: BytesMut,
-    held: Held,
+    held: Held<S::Note>,
+    names: Names<S::Method>,
     negotiation: Negotiation,
     identity: Option<Identity>,
     /// When the bytes at hand were read.
     received: Instant,
+    /// Whether the last read found much.
+    much: bool,
     /// Since when the socket takes no byte of the answers at hand.
     stuck: Option<Instant>,
     /// Calls started in this turn.
@@ -117,9 +138,11 @@ impl<'a, S: Service> Connection<'a, S> {
             input: Decoder::new(port.settings.request_bytes_max),
             output: BytesMut::new(),
             held: Held::default(),
+            names: Names::default(),
             negotiation: Negotiation::NotAsked,
             identity: None,
             received: Instant::now(),
+            much: false,
             stuck: None,
             started: 0,
             closing: false,
@@ -131,7 +154,7 @@ impl<'a, S: Service> Connection<'a, S> {
         &mut self,
         stream: &mut TcpStream,
         calls: &mut Calls<F>,
-        serve: impl Fn(Call<S::Method>) -> (ReplyIds, Outcome<F>),
+        serve: impl Fn(Call<S::Method>) -> (ReplyIds, Outcome<F, S::Note>),
     ) -> std::io::Result<()> {
         let (mut reader, writer) = stream.split();
         loop {
@@ -155,7 +178,7 @@ impl<'a, S: Service> Connection<'a, S> {
     async fn take_frames<F: Future<Output = (ReplyIds, Reply)>>(
         &mut self,
         calls: &mut Calls<F>,
-        serve: impl Fn(Call<S::Method>) -> (ReplyIds, Outcome<F>),
+        serve: impl Fn(Call<S::Method>) -> (ReplyIds, Outcome<F, S::Note>),
     ) -> bool {
         if let Some(identity) = &mut self.identity
             && !self.port.users.groups().is_current(&identity.groups, self.received)
@@ -178,7 +201,7 @@ impl<'a, S: Service> Connection<'a, S> {
                     self.started += 1;
                     match serve(call) {
                         (ids, Outcome::Done(answer)) => self.answer(&ids, answer),
-                        (ids, Outcome::Held { reply, mark }) => self.hold(&ids, reply, mark),
+                        (ids, Outcome::Held { reply, mark, note }) => self.hold(&ids, reply, mark, note),
                         (_, Outcome::Later(call)) => match calls.start(call) {
                             Some((ids, answer)) => self.answer(&ids, answer),
                             None => self.port.enter(self.entry),
@@ -204,7 +227,8 @@ impl<'a, S: Service> Connection<'a, S> {
     /// Answers that may leave by now: held ones, and those of parked calls that are done.
     async fn collect<F: Future<Output = (ReplyIds, Reply)>>(&mut self, calls: &mut Calls<F>) {
         if self.held.len() > 0 && self.output.len() < FLUSH_BYTES {
-            let released = self.held.release(self.port.service.reached(), &mut self.output);
+            let service = &self.port.service;
+            let released = self.held.release(service.reached(), &mut self.output, |note| service.noted(note));
             self.port.leave(self.entry, released);
         }
         while calls.parked() > 0 && self.output.len() < FLUSH_BYTES {
@@ -274,6 +298,7 @@ impl<'a, S: Service> Connection<'a, S> {
                 let n = read?;
                 self.received = Instant::now();
                 self.entry.touch(self.received, self.port.started);
+                self.much = n >= READ_BYTES[0];
                 self.port.counters.received_bytes.fetch_add(n as u64, Ordering::Relaxed);
                 Ok(n > 0)
             }
@@ -287,7 +312,7 @@ impl<'a, S: Service> Connection<'a, S> {
         if buffer.is_empty() && buffer.capacity() > KEEP_BYTES {
             *buffer = BytesMut::new();
         }
-        buffer.reserve(missing.min(buffer.len().max(TRUST_BYTES)).max(READ_BYTES));
+        buffer.reserve(missing.min(buffer.len().max(TRUST_BYTES)).max(READ_BYTES[usize::from(self.much)]));
     }
 
     fn answer(&mut self, ids: &ReplyIds, answer: Reply) {
@@ -297,12 +322,12 @@ impl<'a, S: Service> Connection<'a, S> {
     }
 
     /// Keeps an answer until the service has reached its mark.
-    fn hold(&mut self, ids: &ReplyIds, answer: Reply, mark: u64) {
+    fn hold(&mut self, ids: &ReplyIds, answer: Reply, mark: u64, note: Option<S::Note>) {
         self.port.enter(self.entry);
         self.port.counters.calls.fetch_add(1, Ordering::Relaxed);
         self.closing |= answer.is_fatal();
         let state_id = self.port.service.state_id();
-        self.held.push(mark, |out| reply::put(out, ids, state_id, &answer));
+        self.held.push(mark, note, |out| reply::put(out, ids, state_id, &answer));
     }
 
     fn fail(&mut self, ids: &ReplyIds, error: RemoteException) {
@@ -388,10 +413,14 @@ impl<'a, S: Service> Connection<'a, S> {
         let ids = ReplyIds { call_id, client_id, retry };
         let bad = |e: ViewError| (ids, RemoteException::bad_request(e.to_string()));
         let names = split_delimited(&mut rest).map_err(|e| bad(e.into()))?;
-        let names = view::rpc::RequestHeader::parse(&names).map_err(bad)?;
-        let (protocol, method) = (names.declaring_class_protocol_name.to_str(), names.method_name.to_str());
-        let version = names.client_protocol_version;
-        let method = self.port.service.find(&protocol, version, &method).map_err(|e| (ids, e))?;
+        let port = self.port;
+        let (method, version) = self.names.get(&names, || {
+            let names = view::rpc::RequestHeader::parse(&names).map_err(bad)?;
+            let (protocol, method) = (names.declaring_class_protocol_name.to_str(), names.method_name.to_str());
+            let version = names.client_protocol_version;
+            let method = port.service.find(&protocol, version, &method).map_err(|e| (ids, e))?;
+            Ok((method, version))
+        })?;
         // the length of an empty body may be left out
         let body = if rest.is_empty() { rest } else { split_delimited(&mut rest).map_err(|e| bad(e.into()))? };
         let caller_context = header.caller_context.filter(|_| self.port.settings.caller_context);
@@ -444,37 +473,4 @@ impl<'a, S: Service> Connection<'a, S> {
         self.identity = Some(Identity { user, method, groups });
         Ok(())
     }
-}
-
-/// Faults of a header that end the connection.
-fn check(header: &view::rpc::RpcRequestHeader<'_>) -> Result<(), RemoteException> {
-    match (header.rpc_op, header.rpc_kind) {
-        (None, _) => Err(invalid_header(" IPC Server: No rpc op in rpcRequestHeader")),
-        (Some(OperationProto::RpcFinalPacket), None) => {
-            Err(invalid_header(" IPC Server: No rpc kind in rpcRequestHeader"))
-        }
-        (Some(OperationProto::RpcFinalPacket), Some(kind)) => match kind {
-            RpcKindProto::RpcProtocolBuffer => Ok(()),
-            _ if header.call_id.0 < 0 => Ok(()),
-            other => Err(invalid_header(format!("Unknown rpc kind in rpc header{}", other.as_str_name()))),
-        },
-        (Some(other), _) => {
-            let text = format!("IPC Server does not implement rpc header operation{}", other.as_str_name());
-            Err(invalid_header(text))
-        }
-    }
-}
-
-fn invalid_header(text: impl Into<String>) -> RemoteException {
-    RemoteException::fatal(ErrorCode::FatalInvalidRpcHeader, text)
-}
-
-/// A delimited message about the connection.
-fn message<M: Message + Default>(name: &str, rest: &mut Bytes) -> Result<M, RemoteException> {
-    let bytes = split_delimited(rest).map_err(|e| undecodable(name, e))?;
-    M::decode(bytes).map_err(|e| undecodable(name, e))
-}
-
-fn undecodable(name: &str, error: impl std::fmt::Display) -> RemoteException {
-    RemoteException::fatal(ErrorCode::FatalDeserializingRequest, format!("Error decoding {name}: {error}"))
 }

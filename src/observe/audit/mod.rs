@@ -25,6 +25,8 @@ use std::time::Duration;
 const QUEUE_BYTES_MAX: usize = 8 << 20;
 /// How long lines gather under load before the thread looks again: it writes once per batch then and not once per line.
 const GATHER: Duration = Duration::from_millis(2);
+/// Room for a usual line.
+const LINE_BYTES: usize = 256;
 /// Lines in a batch from which on there is load.
 const BUSY: usize = 16;
 
@@ -67,6 +69,13 @@ pub struct Options {
     pub signature_bytes_max: usize,
     /// What separates the parts of a caller context (`hadoop.caller.context.separator`).
     pub context_separator: String,
+}
+
+/// A line that was not handed over yet: what it tells of is not durable.
+#[derive(Debug)]
+pub struct Line {
+    level: Level,
+    text: Vec<u8>,
 }
 
 /// What waits for the thread.
@@ -151,19 +160,38 @@ impl AuditLog {
 
     /// Hands over the line of an event that happened at `now_ms` (milliseconds since 1970). Waits while the queue is full.
     pub fn log(&self, now_ms: i64, event: &Event<'_>) {
+        if let Some(level) = self.level(event) {
+            self.put(now_ms, level, |text| line::write(text, event, &self.options));
+        }
+    }
+
+    /// The line of an event, to be handed over later; `None` if it is not wanted.
+    pub fn line(&self, event: &Event<'_>) -> Option<Line> {
+        let level = self.level(event)?;
+        let mut text = Vec::with_capacity(LINE_BYTES);
+        line::write(&mut text, event, &self.options);
+        Some(Line { level, text })
+    }
+
+    /// Hands over a line of [`AuditLog::line`]. The rest is as with [`AuditLog::log`].
+    pub fn hand_over(&self, now_ms: i64, line: &Line) {
+        self.put(now_ms, line.level, |text| text.extend_from_slice(&line.text));
+    }
+
+    fn level(&self, event: &Event<'_>) -> Option<Level> {
         if !self.is_on() {
-            return;
+            return None;
         }
         let debug = self.options.debug_commands.contains(event.command);
-        if debug && !self.options.debug {
-            return;
-        }
-        let level = if debug { Level::Debug } else { Level::Info };
+        if debug { self.options.debug.then_some(Level::Debug) } else { Some(Level::Info) }
+    }
+
+    fn put(&self, now_ms: i64, level: Level, write: impl FnOnce(&mut Vec<u8>)) {
         let mut queue = self.shared.queue.lock();
         while queue.text.len() >= QUEUE_BYTES_MAX {
             self.shared.emptied.wait(&mut queue);
         }
-        line::write(&mut queue.text, event, &self.options);
+        write(&mut queue.text);
         let end = queue.text.len();
         queue.ends.push((now_ms, level, end));
         queue.handed += 1;

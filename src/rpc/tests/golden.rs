@@ -109,6 +109,7 @@ impl Player {
 
 impl Service for Player {
     type Method = ();
+    type Note = ();
 
     /// Names and versions as the NameNode judged them, in words of our own.
     fn find(&self, protocol: &str, version: u64, method: &str) -> Result<(), RemoteException> {
@@ -124,8 +125,8 @@ impl Service for Player {
         }
     }
 
-    fn call(&self, call: Call<()>) -> Outcome<impl Future<Output = Reply> + Send> {
-        Outcome::<std::future::Pending<Reply>>::Done(match &self.replies[&(call.header.call_id as u32)] {
+    fn call(&self, call: Call<()>) -> Outcome<impl Future<Output = Reply> + Send, ()> {
+        Outcome::<std::future::Pending<Reply>, ()>::Done(match &self.replies[&(call.header.call_id as u32)] {
             Ok(body) => Reply::Message(body.clone()),
             Err(error) => Reply::Error(error.clone()),
         })

@@ -205,6 +205,8 @@ async fn held_answers_wait_for_their_mark() {
         assert!(answer.await.unwrap().unwrap().1 >= late, "overtaken");
     }
     until("nothing in flight", || in_flight() == 0).await;
+    let noted = port.toy.noted.lock().unwrap();
+    assert_eq!((noted.len(), noted.is_sorted()), (81, true), "each leaves a note, in order");
 }
 
 #[tokio::test]
@@ -220,4 +222,7 @@ async fn held_answers_of_a_closed_connection_are_dropped() {
     drop(client);
     until("the connection ends", || port.server.counters().open.load(Ordering::SeqCst) == 0).await;
     assert_eq!(port.server.counters().in_flight.load(Ordering::SeqCst), 0);
+    assert!(port.toy.noted.lock().unwrap().is_empty());
+    port.toy.reached.send_replace(5);
+    until("its note", || *port.toy.noted.lock().unwrap() == [5]).await;
 }

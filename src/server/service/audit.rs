@@ -10,7 +10,7 @@ use hadoop_proto::hdfs::{
 use hadoop_proto::wire::{Cursor, Value};
 use hadoop_proto::{Message, hdfs::AddErasureCodingPoliciesRequestProto};
 use observe::RemoteException;
-use observe::audit::{Event, Owner};
+use observe::audit::{Event, Line, Owner};
 use observe::remote_exception::class;
 use ops::read::owner::{id_of_path, owner_of};
 use ops::{Operation, View};
@@ -324,6 +324,35 @@ pub(super) fn client(
     answer: &Answer,
     slot: &Slot,
 ) {
+    each_event(shared, operation, caller, body, answer, slot, |event| {
+        shared.audit.log(shared.engine.now().wall.0, event);
+    });
+}
+
+/// The line of a write, if it has one, to be handed over when the write is durable.
+pub(super) fn line(
+    shared: &Shared,
+    operation: Operation,
+    caller: &Caller,
+    body: &[u8],
+    answer: &Answer,
+    slot: &Slot,
+) -> Option<Line> {
+    let mut line = None;
+    each_event(shared, operation, caller, body, answer, slot, |event| line = shared.audit.line(event));
+    line
+}
+
+/// Makes the events of a call: one at most, but for batched listings.
+fn each_event(
+    shared: &Shared,
+    operation: Operation,
+    caller: &Caller,
+    body: &[u8],
+    answer: &Answer,
+    slot: &Slot,
+    mut each: impl FnMut(&Event<'_>),
+) {
     if !shared.audit.is_on() {
         return;
     }
@@ -338,25 +367,28 @@ pub(super) fn client(
         Seen::Nothing => None,
     };
     let command = command(operation, body);
+    let protocol = Some(RPC);
     if operation == Operation::GetBatchedListing {
         let asked = GetBatchedListingRequestProto::decode(body).unwrap_or_default();
+        let mut tell = |allowed, source: Option<&str>| {
+            each(&Event { allowed, caller, command: &command, source, target: None, owner: None, protocol });
+        };
         for at in refused_listings(answer) {
-            log(shared, caller, false, &command, asked.paths.get(at).map(String::as_str), RPC);
+            tell(false, asked.paths.get(at).map(String::as_str));
         }
-        asked.paths.iter().for_each(|path| log(shared, caller, allowed, &command, Some(path), RPC));
+        asked.paths.iter().for_each(|path| tell(allowed, Some(path)));
         return;
     }
     let Named { source, target } = named(operation, body, answer);
-    let event = Event {
+    each(&Event {
         allowed,
         caller,
         command: &command,
         source: source.as_deref(),
         target: target.as_deref(),
         owner: owner.as_ref(),
-        protocol: Some(RPC),
-    };
-    shared.audit.log(shared.engine.now().wall.0, &event);
+        protocol,
+    });
 }
 
 /// Hands over a line with at most one path.

@@ -40,10 +40,13 @@ pub struct Toy {
     pub running: AtomicUsize,
     pub finished: AtomicUsize,
     pub reached: tokio::sync::watch::Sender<u64>,
+    pub noted: std::sync::Mutex<Vec<u64>>,
 }
 
 impl Service for Toy {
     type Method = Method;
+    /// The mark of a held answer.
+    type Note = u64;
 
     fn find(&self, protocol: &str, version: u64, method: &str) -> Result<Method, RemoteException> {
         if protocol != PROTOCOL {
@@ -64,12 +67,12 @@ impl Service for Toy {
         })
     }
 
-    fn call(&self, call: Call<Method>) -> Outcome<impl Future<Output = Reply> + Send> {
+    fn call(&self, call: Call<Method>) -> Outcome<impl Future<Output = Reply> + Send, u64> {
         match call.method {
-            Method::Held => Outcome::Held {
-                mark: u64::from(call.body.first().copied().unwrap_or(0)),
-                reply: Reply::Message(call.body),
-            },
+            Method::Held => {
+                let mark = u64::from(call.body.first().copied().unwrap_or(0));
+                Outcome::Held { mark, reply: Reply::Message(call.body), note: Some(mark) }
+            }
             _ => Outcome::Later(self.serve(call)),
         }
     }
@@ -80,6 +83,11 @@ impl Service for Toy {
 
     async fn reach(&self, mark: u64) {
         _ = self.reached.subscribe().wait_for(|reached| *reached >= mark).await;
+    }
+
+    fn noted(&self, mark: u64) {
+        assert!(self.reached() >= mark);
+        self.noted.lock().unwrap().push(mark);
     }
 
     fn state_id(&self) -> Option<i64> {
