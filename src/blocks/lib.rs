@@ -50,7 +50,7 @@ pub use registry::{Registration, Resolved, StorageInfo};
 pub use report::{FullReport, IncrementalEntry, IncrementalKind, ReportContext, ReportStart, Reported};
 pub use safe_mode::{SafeMode, Startup};
 pub use settings::Settings;
-pub use stats::{ReportKind, Stats};
+pub use stats::{GroupStats, ReportKind, Stats};
 pub use table::{Blocks, Counters};
 pub use topology::{DEFAULT_RACK, Topology, distance};
 pub use version::compare_versions;

@@ -33,6 +33,7 @@ pub struct SafeMode {
     reached: MonotonicMs,
     entered: MonotonicMs,
     bytes_in_future: u64,
+    bytes_in_future_of_groups: u64,
     live: u32,
 }
 
@@ -96,8 +97,13 @@ impl SafeMode {
     pub fn bytes_in_future(&self) -> u64 {
         self.bytes_in_future
     }
-    pub(crate) fn add_bytes_in_future(&mut self, bytes: u64) {
+    /// Those of them that are of internal blocks of striped groups.
+    pub fn bytes_in_future_of_groups(&self) -> u64 {
+        self.bytes_in_future_of_groups
+    }
+    pub(crate) fn add_bytes_in_future(&mut self, bytes: u64, striped: bool) {
         self.bytes_in_future += bytes;
+        self.bytes_in_future_of_groups += if striped { bytes } else { 0 };
     }
     /// A block became safe, or stopped being so.
     pub(crate) fn adjust_safe(&mut self, by: i64) {
@@ -124,7 +130,7 @@ impl SafeMode {
             return false;
         }
         if force {
-            self.bytes_in_future = 0;
+            (self.bytes_in_future, self.bytes_in_future_of_groups) = (0, 0);
         }
         self.manual = false;
         self.resources_low = false;

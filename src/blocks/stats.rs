@@ -47,6 +47,23 @@ pub struct Stats {
     pub bytes_in_future: u64,
     pub expired_heartbeats: u64,
     pub timed_out_copies: u64,
+    /// Of these figures, what is of striped groups.
+    pub groups: GroupStats,
+}
+
+/// Figures of striped groups.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[allow(missing_docs)] // the names are those of `Stats`
+pub struct GroupStats {
+    pub groups: u64,
+    /// Missing ones included.
+    pub low_redundancy: usize,
+    pub corrupt: usize,
+    pub missing: usize,
+    pub highest_priority: usize,
+    /// Internal blocks.
+    pub pending_deletions: usize,
+    pub bytes_in_future: u64,
 }
 
 /// Which nodes a report is asked of (Hadoop's `DatanodeReportType`).
@@ -79,6 +96,15 @@ impl Blocks {
             expired_heartbeats: self.counters.expired_heartbeats,
             timed_out_copies: self.counters.timed_out_pending,
             pending_deletions: self.invalidation.len(),
+            groups: GroupStats {
+                groups: store.striped_count(),
+                low_redundancy: self.low.groups(),
+                corrupt: self.corrupt.groups(),
+                missing: self.low.groups_at(Level::Corrupt),
+                highest_priority: self.low.groups_at(Level::Highest),
+                pending_deletions: self.invalidation.units(),
+                bytes_in_future: self.safe_mode.bytes_in_future_of_groups(),
+            },
             ..Stats::default()
         };
         for node in self.registry.nodes() {
@@ -91,7 +117,7 @@ impl Blocks {
     }
 
     fn add_node(&self, s: &mut Stats, node: &Node, now: MonotonicMs) {
-        s.scheduled_copies += node.mailbox.transfers.len();
+        s.scheduled_copies += node.mailbox.orders();
         match (node.admin, node.alive) {
             (AdminState::Decommissioning, true) => s.decommissioning += 1,
             (AdminState::Decommissioned, true) => s.decommissioned_live += 1,

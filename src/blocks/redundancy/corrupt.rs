@@ -1,7 +1,7 @@
 //! Corrupt replicas and why they are so (Hadoop's `CorruptReplicasMap`). The replica's own flag says the same, for counting.
 
 use crate::NodeNumber;
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use smallvec::SmallVec;
 use vocab::BlockId;
 
@@ -37,11 +37,16 @@ impl CorruptReason {
 #[derive(Debug, Default)]
 pub struct Corrupt {
     by_block: HashMap<BlockId, SmallVec<[(NodeNumber, CorruptReason); 1]>>,
+    /// Those of the blocks that are striped groups.
+    groups: HashSet<BlockId>,
 }
 
 impl Corrupt {
-    /// Adds one or changes its reason.
-    pub fn add(&mut self, id: BlockId, node: NodeNumber, reason: CorruptReason) {
+    /// Adds one or changes its reason; `striped` says what the block is.
+    pub fn add(&mut self, id: BlockId, striped: bool, node: NodeNumber, reason: CorruptReason) {
+        if striped {
+            self.groups.insert(id);
+        }
         let list = self.by_block.entry(id).or_default();
         match list.iter_mut().find(|(n, _)| *n == node) {
             Some(entry) => entry.1 = reason,
@@ -55,13 +60,18 @@ impl Corrupt {
         list.retain(|(n, r)| *n != node || reason.is_some_and(|wanted| wanted != *r));
         let removed = list.len() < before;
         if list.is_empty() {
-            self.by_block.remove(&id);
+            self.remove_block(id);
         }
         removed
     }
     /// Takes all of a block out.
     pub fn remove_block(&mut self, id: BlockId) {
         self.by_block.remove(&id);
+        self.groups.remove(&id);
+    }
+    /// Striped groups with corrupt internal blocks.
+    pub fn groups(&self) -> usize {
+        self.groups.len()
     }
     /// Corrupt replicas of a block.
     pub fn of(&self, id: BlockId) -> &[(NodeNumber, CorruptReason)] {

@@ -9,6 +9,8 @@ use vocab::{Block, BlockId};
 pub struct Invalidation {
     by_node: BTreeMap<NodeNumber, BTreeMap<BlockId, Block>>,
     count: usize,
+    /// Those of them that are internal blocks of striped groups.
+    units: usize,
 }
 
 impl Invalidation {
@@ -16,6 +18,7 @@ impl Invalidation {
     pub fn add(&mut self, node: NodeNumber, block: Block) {
         if self.by_node.entry(node).or_default().insert(block.id, block).is_none() {
             self.count += 1;
+            self.units += usize::from(block.id.is_striped());
         }
     }
     /// Whether this replica, of this stamp, is to be deleted.
@@ -25,7 +28,10 @@ impl Invalidation {
     /// Takes a replica out.
     pub fn remove(&mut self, node: NodeNumber, id: BlockId) {
         if let Some(map) = self.by_node.get_mut(&node) {
-            self.count -= usize::from(map.remove(&id).is_some());
+            if map.remove(&id).is_some() {
+                self.count -= 1;
+                self.units -= usize::from(id.is_striped());
+            }
             if map.is_empty() {
                 self.by_node.remove(&node);
             }
@@ -33,7 +39,9 @@ impl Invalidation {
     }
     /// Forgets a node.
     pub fn remove_node(&mut self, node: NodeNumber) {
-        self.count -= self.by_node.remove(&node).map_or(0, |m| m.len());
+        let gone = self.by_node.remove(&node).unwrap_or_default();
+        self.count -= gone.len();
+        self.units -= gone.keys().filter(|id| id.is_striped()).count();
     }
     /// Nodes with replicas to delete.
     pub fn nodes(&self) -> Vec<NodeNumber> {
@@ -56,7 +64,12 @@ impl Invalidation {
             self.by_node.remove(&node);
         }
         self.count -= out.len();
+        self.units -= out.iter().filter(|block| block.id.is_striped()).count();
         out
+    }
+    /// How many of them are internal blocks of striped groups.
+    pub fn units(&self) -> usize {
+        self.units
     }
     /// How many there are.
     pub fn len(&self) -> usize {

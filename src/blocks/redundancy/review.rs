@@ -50,6 +50,12 @@ impl Blocks {
         }
     }
 
+    /// Looks at a block again because somebody asks for it; whether there is one and queues are filled.
+    pub fn review_block(&mut self, store: &mut Store, id: vocab::BlockId) -> bool {
+        let found = store.find_block(id).filter(|_| self.populating_queues());
+        found.map(|b| self.review(store, b)).is_some()
+    }
+
     /// Puts the block into the queue it belongs to, or takes it out.
     pub(crate) fn requeue(&mut self, store: &Store, b: BlockHandle) {
         let info = store.block(b);

@@ -95,7 +95,7 @@ impl Blocks {
                 self.invalidate(node, r.block);
             } else if self.safe_mode.is_startup() && r.block.stamp > self.last_stamp {
                 self.futures.seen += 1;
-                self.safe_mode.add_bytes_in_future(r.block.length);
+                self.safe_mode.add_bytes_in_future(r.block.length, r.block.id.is_striped());
             }
             return None;
         };

@@ -182,7 +182,7 @@ impl Blocks {
             blocks.put_replica(store, b, &info, &mut replicas, storage, index_of(&info, corrupted));
             let replica = blocks.replica_on(store, b, node).expect("just put");
             blocks.flag(store, b, replica, ReplicaFlags::CORRUPT, true);
-            blocks.corrupt.add(info.block.id, node, reason);
+            blocks.corrupt.add(info.block.id, info.erasure_coding_policy != REPLICATION, node, reason);
         });
         let count = self.count(store, b);
         let wanted = self.wanted(&info);

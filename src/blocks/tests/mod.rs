@@ -9,6 +9,7 @@ mod redundancy;
 mod registration;
 mod reports;
 mod safe_mode;
+mod striped;
 mod twin;
 
 use crate::*;

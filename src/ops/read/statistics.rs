@@ -51,13 +51,13 @@ pub struct ReplicatedBlockStats {
 pub fn get_replicated_block_stats(view: &View<'_>) -> ReplicatedBlockStats {
     let s = view.state.blocks.stats(&view.state.store, view.now.monotonic);
     ReplicatedBlockStats {
-        low_redundancy: s.low_redundancy as u64,
-        corrupt: s.corrupt as u64,
-        missing: s.missing as u64,
+        low_redundancy: (s.low_redundancy - s.groups.low_redundancy) as u64,
+        corrupt: (s.corrupt - s.groups.corrupt) as u64,
+        missing: (s.missing - s.groups.missing) as u64,
         missing_single: s.missing_single as u64,
-        bytes_in_future: s.bytes_in_future,
-        pending_deletions: s.pending_deletions as u64,
-        highest_priority: s.highest_priority as u64,
+        bytes_in_future: s.bytes_in_future - s.groups.bytes_in_future,
+        pending_deletions: (s.pending_deletions - s.groups.pending_deletions) as u64,
+        highest_priority: (s.highest_priority - s.groups.highest_priority) as u64,
         badly_distributed: s.badly_distributed as u64,
     }
 }
@@ -75,7 +75,16 @@ pub struct BlockGroupStats {
     pub badly_distributed: u64,
 }
 
-/// getFsECBlockGroupStats: groups take no part in redundancy work yet, so that none is ever queued and all figures are zero.
-pub fn get_block_group_stats(_view: &View<'_>) -> BlockGroupStats {
-    BlockGroupStats::default()
+/// getFsECBlockGroupStats. Badly distributed blocks are those of both kinds, as in Hadoop.
+pub fn get_block_group_stats(view: &View<'_>) -> BlockGroupStats {
+    let s = view.state.blocks.stats(&view.state.store, view.now.monotonic);
+    BlockGroupStats {
+        low_redundancy: (s.groups.low_redundancy - s.groups.missing) as u64,
+        corrupt: s.groups.corrupt as u64,
+        missing: s.groups.missing as u64,
+        bytes_in_future: s.groups.bytes_in_future,
+        pending_deletions: s.groups.pending_deletions as u64,
+        highest_priority: s.groups.highest_priority as u64,
+        badly_distributed: s.badly_distributed as u64,
+    }
 }

@@ -146,26 +146,31 @@ const PORT_BEANS: [&str; 2] =
 
 /// State of blocks that are replicated.
 fn replicated(stats: &Stats) -> Attributes {
+    let groups = &stats.groups;
+    let missing = stats.missing - groups.missing;
+    let low = stats.low_redundancy - groups.low_redundancy - missing;
     vec![
-        ("LowRedundancyReplicatedBlocks", stats.low_redundancy.into()),
-        ("CorruptReplicatedBlocks", stats.corrupt.into()),
-        ("MissingReplicatedBlocks", stats.missing.into()),
+        ("LowRedundancyReplicatedBlocks", low.into()),
+        ("CorruptReplicatedBlocks", (stats.corrupt - groups.corrupt).into()),
+        ("MissingReplicatedBlocks", missing.into()),
         ("MissingReplicationOneBlocks", stats.missing_single.into()),
-        ("BytesInFutureReplicatedBlocks", stats.bytes_in_future.into()),
-        ("PendingDeletionReplicatedBlocks", stats.pending_deletions.into()),
+        ("BytesInFutureReplicatedBlocks", (stats.bytes_in_future - groups.bytes_in_future).into()),
+        ("PendingDeletionReplicatedBlocks", (stats.pending_deletions - groups.pending_deletions).into()),
         ("BadlyDistributedBlocks", stats.badly_distributed.into()),
-        ("TotalReplicatedBlocks", stats.blocks.into()),
+        ("TotalReplicatedBlocks", (stats.blocks - groups.groups).into()),
     ]
 }
 
-/// State of striped groups, which take no part in redundancy yet: nothing is known to be wrong with one.
-fn striped(_: &Stats) -> Attributes {
+/// State of striped groups.
+fn striped(stats: &Stats) -> Attributes {
+    let groups = &stats.groups;
     vec![
-        ("LowRedundancyECBlockGroups", 0.into()),
-        ("CorruptECBlockGroups", 0.into()),
-        ("MissingECBlockGroups", 0.into()),
-        ("BytesInFutureECBlockGroups", 0.into()),
-        ("PendingDeletionECBlocks", 0.into()),
+        ("LowRedundancyECBlockGroups", (groups.low_redundancy - groups.missing).into()),
+        ("CorruptECBlockGroups", groups.corrupt.into()),
+        ("MissingECBlockGroups", groups.missing.into()),
+        ("BytesInFutureECBlockGroups", groups.bytes_in_future.into()),
+        ("PendingDeletionECBlocks", groups.pending_deletions.into()),
+        ("TotalECBlockGroups", groups.groups.into()),
     ]
 }
 
@@ -271,14 +276,15 @@ impl NameNodeBeans {
             |(key, value): (&Arc<str>, &i64)| Json::object([("key", (&**key).into()), ("value", (*value).into())]);
         let safe_mode = seen.safe_mode.as_ref().map_or(String::new(), |s| format!("Safe mode is ON. {s}"));
         let (active, failed) = self.directories();
+        let replicated_first = stats.highest_priority - stats.groups.highest_priority;
         vec![
             ("Threads", threads().into()),
             ("Version", self.version.as_str().into()),
             ("BlockPoolId", (&*identity.block_pool).into()),
             ("ClusterId", (&*identity.storage.cluster_id).into()),
             ("UpgradeFinalized", identity.upgrade_finalized().into()),
-            ("HighestPriorityLowRedundancyReplicatedBlocks", stats.highest_priority.into()),
-            ("HighestPriorityLowRedundancyECBlocks", 0.into()),
+            ("HighestPriorityLowRedundancyReplicatedBlocks", replicated_first.into()),
+            ("HighestPriorityLowRedundancyECBlocks", stats.groups.highest_priority.into()),
             ("ProvidedCapacity", 0.into()),
             ("TotalBlocks", stats.blocks.into()),
             ("PercentBlockPoolUsed", percent(stats.block_pool_used, 100.0).into()),
@@ -392,7 +398,8 @@ impl NameNodeBeans {
         let journal = self.shared.engine.journal();
         let (last, (checkpoint, saved_ms)) = (journal.last_assigned().0, self.shared.newest_checkpoint());
         let gigabytes = |bytes: u64| Json::Float((bytes as f32 / (1u64 << 30) as f32).round());
-        vec![
+        let replicated_first = stats.highest_priority - stats.groups.highest_priority;
+        let mut rows: Attributes = vec![
             ("tag.Context", "dfs".into()),
             ("tag.HAState", self.shared.engine.gate().state().name().into()),
             ("FilesTotal", seen.inodes.into()),
@@ -403,7 +410,15 @@ impl NameNodeBeans {
             ("ExpiredHeartbeats", stats.expired_heartbeats.into()),
             ("LowRedundancyBlocks", stats.low_redundancy.into()),
             ("CorruptBlocks", stats.corrupt.into()),
-            ("HighestPriorityLowRedundancyReplicatedBlocks", stats.highest_priority.into()),
+        ];
+        rows.extend(replicated(stats).into_iter().take(6));
+        rows.extend([
+            ("HighestPriorityLowRedundancyReplicatedBlocks", replicated_first.into()),
+            ("BadlyDistributedBlocks", stats.badly_distributed.into()),
+        ]);
+        rows.extend(striped(stats).into_iter().take(5));
+        rows.extend([
+            ("HighestPriorityLowRedundancyECBlocks", stats.groups.highest_priority.into()),
             ("CapacityTotal", stats.capacity.into()),
             ("CapacityUsed", stats.used.into()),
             ("CapacityRemaining", stats.remaining.into()),
@@ -411,6 +426,8 @@ impl NameNodeBeans {
             ("ReconstructionQueuesInitProgress", seen.scanned.into()),
             ("ReadLockLongHoldCount", long_holds(self.shared.engine.lock().read_holds()).into()),
             ("WriteLockLongHoldCount", long_holds(self.shared.engine.lock().write_holds()).into()),
+            ("TotalReplicatedBlocks", (stats.blocks - stats.groups.groups).into()),
+            ("TotalECBlockGroups", stats.groups.groups.into()),
             ("NumTimedOutPendingReconstructions", stats.timed_out_copies.into()),
             ("NumLiveDataNodes", stats.live.into()),
             ("NumDeadDataNodes", stats.dead.into()),
@@ -443,7 +460,8 @@ impl NameNodeBeans {
             ("NumInMaintenanceLiveDataNodes", stats.maintenance_live.into()),
             ("NumInMaintenanceDeadDataNodes", stats.maintenance_dead.into()),
             ("NumEnteringMaintenanceDataNodes", stats.entering_maintenance.into()),
-        ]
+        ]);
+        rows
     }
 }
 
