@@ -115,7 +115,7 @@ impl Tree {
     }
 
     /// Whether quotas above an inode count it: in the present, or in a deleted list.
-    fn is_counted(&self, store: &Store, inode: InodeHandle) -> bool {
+    pub fn is_counted(&self, store: &Store, inode: InodeHandle) -> bool {
         let mut top = inode;
         loop {
             if store.features(top).contains(Features::DETACHED) {
@@ -153,7 +153,7 @@ impl Tree {
     }
 
     /// The snapshot of an inode's diffs that is the anchor or the one before.
-    fn prior_diff(&self, inode: InodeHandle, anchor: SnapshotId) -> SnapshotId {
+    pub(super) fn prior_diff(&self, inode: InodeHandle, anchor: SnapshotId) -> SnapshotId {
         if let Some(diffs) = self.snapshots.directories.get(&inode) {
             return prior(diffs, anchor, false);
         }
@@ -517,6 +517,7 @@ impl Cleaner<'_> {
             self.sink.release(self.store, inode);
         }
         self.tree.snapshots.files.remove(&inode);
+        self.tree.snapshots.held_stripes.remove(&inode);
         self.tree.snapshots.references.remove(&inode);
         self.tree.snapshots.roots.remove(&self.store.inode_id(inode));
         self.tree.forget_sides(inode, self.store.features(inode));
@@ -589,8 +590,8 @@ impl Cleaner<'_> {
         };
         let blocks = self.store.blocks_of(file);
         let kept = match &last.blocks {
-            Some(held) => blocks.iter().zip(held).take_while(|(a, b)| a == b).count(),
-            None => {
+            Some(held) if !held.is_empty() => blocks.iter().zip(held).take_while(|(a, b)| a == b).count(),
+            _ => {
                 let most = if deleted { last.length } else { self.tree.file_length(self.store, file) };
                 let mut size = 0;
                 let mut n = 0;
@@ -644,7 +645,8 @@ impl Cleaner<'_> {
 
     /// Frees the blocks that only a removed diff needed; an earlier diff without a list of its own takes its list.
     fn collect_removed(&mut self, file: InodeHandle, removed: FileDiff) {
-        let Some(blocks) = removed.blocks else {
+        // an empty list is none after a restart
+        let Some(blocks) = removed.blocks.filter(|held| !held.is_empty()) else {
             if self.tree.snapshots.is_deleted(file) {
                 self.collect_blocks(file);
             }

@@ -54,12 +54,12 @@ impl CorruptFilesWalk {
     }
 }
 
-/// Path of the file that a block belongs to.
+/// Path of the file that a block belongs to, if there is one, in the present or the past: one that is only in snapshots has the path that it had.
 pub(super) fn path_of(view: &View<'_>, block: BlockId) -> Option<Vec<u8>> {
     let (tree, store) = (&view.state.tree, &view.state.store);
     let file = store.block_file(store.find_block(block)?)?;
     // files that were cut off lose their blocks a little later
-    tree.find(store, store.inode_id(file)).map(|file| tree.path_of(store, file))
+    tree.is_counted(store, file).then(|| tree.path_of(store, file))
 }
 
 /// Whether a path is another or below it, by its text (`DFSUtil.isParentEntry`).

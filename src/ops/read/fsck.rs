@@ -2,7 +2,10 @@
 //! replicas (Hadoop's `NamenodeFsck`).
 
 use super::corrupt_files::{is_below, path_of};
+use super::file_info::get_file_info;
+use super::snapshots::{get_snapshot_listing, get_snapshottable};
 use crate::View;
+use crate::checks::superuser_for;
 use blocks::redundancy::CorruptReason;
 use blocks::{AdminState, Count, RackSpread};
 use record::BlockHandle;
@@ -146,19 +149,25 @@ pub struct CorruptBlock {
     pub redundancy: String,
     /// Path of its file.
     pub path: Vec<u8>,
+    /// Whether there is something of that path in the present.
+    pub present: bool,
+    /// The same path in snapshots that have something there.
+    pub pasts: Vec<Vec<u8>>,
 }
 
-/// Blocks without a good replica below a path: up to `limit` of them after the first `skip` missing blocks,
-/// and how many missing blocks were looked at in all. `None` if no block is missing.
+/// Blocks without a good replica below a path: as many of them as one answer may have after the first `skip` missing blocks, in the past too if
+/// `pasts` is set; and how many missing blocks were looked at in all. None if no block is missing.
 ///
 /// # Errors
-/// `Io` while the queues are not filled yet.
+/// `AccessControl` for all but superusers; `Io` while the queues are not filled yet.
 pub fn corrupt_blocks(
     view: &View<'_>,
     below: &[u8],
     skip: u64,
-    limit: usize,
+    pasts: bool,
 ) -> Result<(Vec<CorruptBlock>, u64), Refusal> {
+    superuser_for(view.settings, view.caller, "listCorruptFileBlocks")?;
+    let limit = view.settings.corrupt_files_limit;
     if !view.state.blocks.populating_queues() {
         let text = "Cannot run listCorruptFileBlocks because replication queues have not been initialized.";
         return Err(Refusal::io(text));
@@ -170,7 +179,7 @@ pub fn corrupt_blocks(
             continue;
         }
         let path = path_of(view, block).filter(|path| is_below(path, below));
-        found.extend(path.and_then(|path| corrupt_block(view, block, path)));
+        found.extend(path.and_then(|path| corrupt_block(view, block, path, pasts)));
         if found.len() >= limit {
             break;
         }
@@ -178,7 +187,7 @@ pub fn corrupt_blocks(
     Ok((found, seen))
 }
 
-fn corrupt_block(view: &View<'_>, id: BlockId, path: Vec<u8>) -> Option<CorruptBlock> {
+fn corrupt_block(view: &View<'_>, id: BlockId, path: Vec<u8>, pasts: bool) -> Option<CorruptBlock> {
     let store = &view.state.store;
     let file = store.block_file(store.find_block(id)?)?;
     let status = view.own_status(file);
@@ -186,5 +195,24 @@ fn corrupt_block(view: &View<'_>, id: BlockId, path: Vec<u8>) -> Option<CorruptB
         Some(policy) => policy.name.to_string(),
         None => status.replication.to_string(),
     };
-    Some(CorruptBlock { id, redundancy, path })
+    let exists = |path: &[u8]| matches!(get_file_info(view, path), Ok(Some(_)));
+    let pasts = if pasts { past_paths(view, &path).into_iter().filter(|path| exists(path)).collect() } else { Vec::new() };
+    Some(CorruptBlock { id, redundancy, present: exists(&path), path, pasts })
+}
+
+/// A path as it would be in each snapshot of the directories above it that are the caller's.
+fn past_paths(view: &View<'_>, path: &[u8]) -> Vec<Vec<u8>> {
+    let mut found = Vec::new();
+    for root in get_snapshottable(view) {
+        let mut above = root.path();
+        if above.last() != Some(&b'/') {
+            above.push(b'/');
+        }
+        let Some(rest) = path.strip_prefix(&*above) else { continue };
+        let Ok(snapshots) = get_snapshot_listing(view, &root.path()) else { continue };
+        found.extend(snapshots.iter().map(|snapshot| {
+            [&*above, b".snapshot/", &snapshot.status.name, b"/", rest].concat()
+        }));
+    }
+    found
 }

@@ -22,6 +22,17 @@ pub struct Snapshottable<'a> {
     pub quota: u32,
 }
 
+impl Snapshottable<'_> {
+    /// Path of the directory.
+    pub fn path(&self) -> Vec<u8> {
+        match &*self.parent {
+            b"" => b"/".to_vec(),
+            b"/" => [b"/", &*self.status.name].concat(),
+            parent => [parent, b"/", &*self.status.name].concat(),
+        }
+    }
+}
+
 /// getSnapshottableDirListing: the caller's own, or all for a superuser.
 pub fn get_snapshottable<'a>(view: &View<'a>) -> Vec<Snapshottable<'a>> {
     let (tree, store) = (&view.state.tree, &view.state.store);

@@ -1,20 +1,25 @@
 //! Audit lines of calls: which calls have one, what it names, and when a refusal is told (Hadoop's `FSNamesystem.logAuditEvent` and its callers).
 
 use super::table::{Handler, Namenode, Reconfiguration, Refresh};
+use super::convert::caches;
 use super::{Answer, Shared};
 use engine::Witness;
 use hadoop_proto::hdfs::{
     BatchedDirectoryListingProto, ConcatRequestProto, CreateSnapshotResponseProto, GetBatchedListingRequestProto,
     GetBatchedListingResponseProto, ReencryptActionProto, RollingUpgradeActionProto, SafeModeActionProto,
 };
+use hadoop_proto::common::{GetDelegationTokenResponseProto, RenewDelegationTokenRequestProto, TokenProto};
 use hadoop_proto::wire::{Cursor, Value};
 use hadoop_proto::{Message, hdfs::AddErasureCodingPoliciesRequestProto};
+use hadoop_proto::hdfs::{AddCachePoolRequestProto, ListCacheDirectivesRequestProto, ModifyCacheDirectiveRequestProto};
 use observe::RemoteException;
 use observe::audit::{Event, Line, Owner};
 use observe::remote_exception::class;
+use ops::write::caches::PoolAsked;
 use ops::read::owner::{id_of_path, owner_of};
 use ops::{Operation, View};
 use parking_lot::Mutex;
+use security::token::{Identifier, KIND};
 use std::borrow::Cow;
 use vocab::{Caller, InodeId};
 
@@ -33,6 +38,8 @@ pub(super) enum Seen {
     Repeated,
     /// Whose the inode is now.
     Owner(Option<Owner>),
+    /// What was made, in words.
+    Made(Box<str>),
 }
 
 /// Where a call leaves it.
@@ -243,7 +250,32 @@ fn named(operation: Operation, body: &[u8], answer: &Answer) -> Named {
         Operation::ListOpenFiles if granted => source(None),
         Operation::ListOpenFiles => source(one(3)),
         Operation::ListEncryptionZones => source((!granted).then(|| "/".to_owned())),
-        Operation::ListCacheDirectives => source(Some("{}".to_owned())),
+        // what was made is told by who made it
+        Operation::AddCacheDirective => source(None),
+        Operation::AddCachePool => source(pool(body).filter(|_| !granted).map(|pool| pool.name.to_string())),
+        Operation::ModifyCacheDirective => {
+            let info = ModifyCacheDirectiveRequestProto::decode(body).unwrap_or_default().info;
+            let id = info.id.map_or_else(|| "null".to_owned(), |id| id.to_string());
+            both(Some(format!("{{id: {id}}}")), Some(caches::directive_text(&info)))
+        }
+        Operation::RemoveCacheDirective => source(Some(format!("{{id: {}}}", number(body, 1) as i64))),
+        Operation::ModifyCachePool => {
+            let asked = pool(body).unwrap_or_default();
+            both(Some(format!("{{poolName: {}}}", asked.name)), granted.then(|| caches::pool_text(&asked)))
+        }
+        Operation::RemoveCachePool => source(Some(format!("{{poolName: {}}}", root()))),
+        Operation::ListCacheDirectives => {
+            let filter = ListCacheDirectivesRequestProto::decode(body).unwrap_or_default().filter;
+            source(Some(caches::directive_text(&filter)))
+        }
+        Operation::GetDelegationToken => {
+            let issued = answer.as_ref().ok().and_then(|body| GetDelegationTokenResponseProto::decode(&**body).ok());
+            source(issued.and_then(|issued| issued.token).and_then(|token| token_named(&token)))
+        }
+        Operation::RenewDelegationToken | Operation::CancelDelegationToken => {
+            let asked = RenewDelegationTokenRequestProto::decode(body).unwrap_or_default();
+            source(token_named(&asked.token))
+        }
         Operation::ReencryptEncryptionZone => source(one(2)),
         Operation::AddErasureCodingPolicies => {
             let asked = AddErasureCodingPoliciesRequestProto::decode(body).unwrap_or_default();
@@ -256,6 +288,18 @@ fn named(operation: Operation, body: &[u8], answer: &Answer) -> Named {
         _ if pathless(operation) => source(None),
         _ => source(one(1)),
     }
+}
+
+/// A token as lines name it.
+fn token_named(token: &TokenProto) -> Option<String> {
+    let Identifier { sequence_number, owner, renewer, .. } = Identifier::decode(&token.identifier).ok()?;
+    Some(format!("{KIND} token {sequence_number} for {owner} with renewer {renewer}"))
+}
+
+/// The pool that a request to add or change one is about.
+fn pool(body: &[u8]) -> Option<PoolAsked> {
+    let asked = AddCachePoolRequestProto::decode(body).ok()?;
+    caches::pool_asked(&asked.info).ok()
 }
 
 /// The field of a boolean answer that was false.
@@ -276,6 +320,8 @@ fn verdict(operation: Operation, answer: &Answer) -> Option<bool> {
         Ok(_) if silent => None,
         Ok(_) => match operation {
             Operation::Delete => Some(!is_false(answer)),
+            // no token, no line
+            Operation::GetDelegationToken => answer.as_ref().is_ok_and(|body| !body.is_empty()).then_some(true),
             Operation::Rename
             | Operation::SetReplication
             | Operation::IsFileClosed
@@ -364,6 +410,10 @@ fn each_event(
             let name = operation.row().method;
             shared.engine.view(name, caller, |view| owner(view, operation, body))
         }
+        Seen::Made(text) => {
+            log(shared, caller, allowed, &command(operation, body), Some(&text), RPC);
+            return;
+        }
         Seen::Nothing => None,
     };
     let command = command(operation, body);
@@ -444,6 +494,10 @@ pub(super) fn other(shared: &Shared, handler: Handler, caller: &Caller, answer: 
         },
         Handler::Namenode(method) => match method {
             Namenode::RollEditLog => ("rollEditLog", true),
+            Namenode::GetBlocks => ("getBlocks", false),
+            Namenode::Register => ("registerSubordinateNamenode", false),
+            Namenode::StartCheckpoint => ("startCheckpoint", false),
+            Namenode::EndCheckpoint => ("endCheckpoint", false),
             Namenode::GetBlockKeys => ("getBlockKeys", false),
             Namenode::GetTransactionId => ("getTransactionID", false),
             Namenode::GetMostRecentCheckpointTxId => ("getMostRecentCheckpointTxId", false),

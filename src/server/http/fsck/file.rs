@@ -217,6 +217,22 @@ impl Check {
         }
     }
 
+    /// Has blocks on too few racks looked at again, so that they are queued for copies; how many.
+    pub(super) fn replicate(&mut self, file: &Entry, check: &FileCheck) {
+        let misplaced = check.blocks.iter().filter(|block| !block.spread.suffices());
+        let ids: Vec<_> = misplaced.map(|block| block.block.id).collect();
+        if ids.is_empty() {
+            return;
+        }
+        let asked = &ids;
+        let decided = self.shared.engine.turn("fsck", &self.caller, |turn| {
+            let state = turn.soft();
+            asked.iter().filter(|id| state.blocks.review_block(&mut state.store, **id)).count()
+        });
+        // what is ordered of DataNodes waits for the fence by itself
+        self.totals(file).queued += decided.answer as u64;
+    }
+
     /// Whether a file is to be deleted: it lost blocks and nobody writes it.
     pub(super) fn delete_if_corrupt(&self, file: &Entry, check: &FileCheck) -> bool {
         let bad = check.blocks.iter().any(|block| block.corrupt || is_missing(block));

@@ -17,7 +17,7 @@ use axum::body::{Body, Bytes};
 use axum::extract::{ConnectInfo, Query, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
 use storage::StorageSummary;
@@ -49,6 +49,8 @@ struct Asked {
     delete: bool,
     block_ids: Option<String>,
     progress: bool,
+    snapshots: bool,
+    replicate: bool,
 }
 
 impl Asked {
@@ -72,6 +74,8 @@ impl Asked {
             delete: is("delete"),
             block_ids: of("blockId"),
             progress: is("showprogress"),
+            snapshots: is("includeSnapshots"),
+            replicate: is("replicate"),
         }
     }
     /// Whether replicas are shown one by one.
@@ -113,6 +117,8 @@ struct Check {
     caller: Caller,
     asked: Asked,
     out: Out,
+    /// Paths of the directories whose snapshots are looked at as well.
+    snapshottable: HashSet<String>,
     directories: u64,
     symlinks: u64,
     replicated: Totals,
@@ -142,6 +148,7 @@ pub(super) async fn page(
     let check = Check {
         asked: Asked::read(&parameters),
         out: Out { text: String::new(), chunks },
+        snapshottable: HashSet::new(),
         directories: 0,
         symlinks: 0,
         replicated: Totals::new(Kind::Replicated, &shared),

@@ -40,6 +40,8 @@ pub(super) struct Totals {
     corrupt_bytes: u64,
     missing: BTreeSet<BlockId>,
     missing_bytes: u64,
+    /// Blocks on too few racks that were queued for copies because that was asked for.
+    pub queued: u64,
 }
 
 /// Words that differ between the kinds.
@@ -121,6 +123,7 @@ impl Totals {
             decommissioning: 0,
             entering_maintenance: 0,
             in_maintenance: 0,
+            queued: 0,
             corrupt_files: 0,
             corrupt: 0,
             corrupt_bytes: 0,
@@ -226,7 +229,7 @@ impl fmt::Display for Totals {
                 write!(f, "\n {word}{number}")?;
             }
         }
-        f.write_str("\n Blocks queued for replication:\t0")
+        write!(f, "\n Blocks queued for replication:\t{}", self.queued)
     }
 }
 

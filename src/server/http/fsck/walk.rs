@@ -3,8 +3,9 @@
 use super::{Check, End};
 use crate::service::refusal_text;
 use ops::read::file_info::get_file_info;
-use ops::read::fsck::{FileCheck, check_file, corrupt_blocks};
+use ops::read::fsck::{CorruptBlock, FileCheck, check_file, corrupt_blocks};
 use ops::read::listing::{ListingVisitor, get_listing};
+use ops::read::snapshots::{Snapshottable, get_snapshottable};
 use ops::status::{FileStatus, LocatedBlocks};
 use record::KindTag;
 use std::collections::VecDeque;
@@ -12,8 +13,6 @@ use vocab::{Refusal, storage_policy};
 
 /// Files looked at under one hold of the lock.
 const FILES_AT_A_TIME: usize = 32;
-/// Blocks without a good replica in one answer (`FSNamesystem`).
-const CORRUPT_MAX: usize = 100;
 /// A line end is sent after so many entries, to show that the check goes on.
 const PROGRESS_EVERY: u64 = 1_000;
 
@@ -81,6 +80,13 @@ impl Check {
         if self.asked.move_away {
             return Err(End::Failed("fsck -move is not supported by this NameNode".to_owned()));
         }
+        if self.asked.snapshots {
+            let found = self.shared.engine.view("fsck", &self.caller, |view| {
+                let path = |found: &Snapshottable<'_>| String::from_utf8_lossy(&found.path()).into_owned();
+                get_snapshottable(view).iter().map(path).collect()
+            });
+            self.snapshottable = found;
+        }
         let path = self.asked.path.clone();
         let root = self.shared.engine.view("fsck", &self.caller, |view| {
             Ok(get_file_info(view, path.as_bytes())?.map(|status| Entry::of(&status, path.clone())))
@@ -104,7 +110,14 @@ impl Check {
                 let files: Vec<Entry> = frame.entries.drain(..many).collect();
                 self.check_files(&files).await?;
             } else if let Some(entry) = frame.entries.pop_front() {
-                frames.extend(self.enter(entry));
+                match self.past_of(&entry).map_err(failed)? {
+                    // the past first: the directory waits for its turn
+                    Some(past) => {
+                        frame.entries.push_front(entry);
+                        frames.push(Frame { path: String::new(), entries: VecDeque::from([past]), next: None });
+                    }
+                    None => frames.extend(self.enter(entry)),
+                }
             }
             if !self.out.send_if_full().await {
                 return Err(End::Left);
@@ -112,6 +125,18 @@ impl Check {
             tokio::task::yield_now().await;
         }
         Ok(true)
+    }
+
+    /// The directory of an entry's snapshots, if they are looked at and were not yet.
+    fn past_of(&mut self, entry: &Entry) -> Result<Option<Entry>, Refusal> {
+        if entry.kind != KindTag::Directory || !self.snapshottable.remove(&entry.path) {
+            return Ok(None);
+        }
+        self.progress();
+        let path = format!("{}/.snapshot", entry.path.trim_end_matches('/'));
+        self.shared.engine.view("fsck", &self.caller, |view| {
+            Ok(get_file_info(view, path.as_bytes())?.map(|status| Entry::of(&status, path.clone())))
+        })
     }
 
     /// A line end now and then.
@@ -163,6 +188,9 @@ impl Check {
             self.progress();
             let Some(check) = check.map_err(failed)? else { continue };
             self.report_file(file, &check);
+            if self.asked.replicate {
+                self.replicate(file, &check);
+            }
             if self.delete_if_corrupt(file, &check) {
                 self.delete(file).await;
             }
@@ -173,25 +201,32 @@ impl Check {
     /// Blocks without a good replica, from the cookie of an earlier answer on.
     fn list_corrupt(&mut self) -> Result<(), End> {
         let path = self.asked.path.clone();
+        let pasts = self.asked.snapshots;
         let after: u64 = self.asked.after.as_deref().and_then(|cookie| cookie.parse().ok()).unwrap_or(0);
         let found = self
             .shared
             .engine
-            .view("fsck", &self.caller, |view| corrupt_blocks(view, path.as_bytes(), after, CORRUPT_MAX));
+            .view("fsck", &self.caller, |view| corrupt_blocks(view, path.as_bytes(), after, pasts));
         let (blocks, seen) = found.map_err(failed)?;
         let cookie = seen.max(after);
-        let count = match blocks.len() {
+        let lines: Vec<String> = blocks.iter().flat_map(corrupt_lines).collect();
+        let count = match lines.len() {
             0 if cookie == 0 => "no".to_owned(),
             0 => "no more".to_owned(),
             n => n.to_string(),
         };
         self.out.line(&format!("Cookie:\t{cookie}"));
-        for block in blocks {
-            let path = String::from_utf8_lossy(&block.path);
-            self.out.line(&format!("blk_{}\t{}\t{path}", block.id.0, block.redundancy));
-        }
+        lines.iter().for_each(|line| self.out.line(line));
         self.out.line(&format!("\n\nThe filesystem under path '{path}' has {count} CORRUPT files"));
         self.out.line("");
         Ok(())
     }
+}
+
+/// The file's line, if there still is one, and those of its past.
+fn corrupt_lines(block: &CorruptBlock) -> Vec<String> {
+    let name = format!("blk_{}", block.id.0);
+    let present = block.present.then(|| format!("{name}\t{}\t{}", block.redundancy, String::from_utf8_lossy(&block.path)));
+    let pasts = block.pasts.iter().map(|path| format!("{name}\t{}", String::from_utf8_lossy(path)));
+    present.into_iter().chain(pasts).collect()
 }
