@@ -38,6 +38,8 @@ pub struct Blocks {
     pub(crate) leases: Leases,
     pub(crate) futures: Futures,
     pub(crate) leaving: crate::admin::Leaving,
+    /// What DataNodes keep in memory.
+    pub caching: crate::Caching,
     /// Safe mode.
     pub safe_mode: SafeMode,
     /// When this process began to serve; deletions wait for a while after it.
@@ -94,6 +96,7 @@ impl Blocks {
             leases: Leases::default(),
             futures: Futures::default(),
             leaving: crate::admin::Leaving::default(),
+            caching: crate::Caching::default(),
             started: MonotonicMs(0),
             active: false,
             queues_ready: false,

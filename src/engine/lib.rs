@@ -5,10 +5,12 @@
 //! Invariants: the order of records in the journal is the order of their application; no reply of a write call, no refusal of one and no
 //! DataNode command is returned before the highest transaction assigned when it was decided is durable.
 
+mod caching;
 mod checkpoint;
 mod gate;
 mod lock;
 mod online;
+mod rolling;
 mod tick;
 mod turn;
 
@@ -16,6 +18,7 @@ pub use checkpoint::Checkpoints;
 pub use gate::{Gate, HaState};
 pub use lock::{HOLD_BUCKETS_MICROS, HoldTimes, StateLock};
 pub use online::{Encoded, ImageEncoder, NotMade, Online, OnlineSettings};
+pub use rolling::RollingUpgrade;
 pub use tick::TickSettings;
 pub use turn::{Decided, Witness};
 
@@ -36,9 +39,10 @@ pub struct Engine {
     journal: Journal,
     gate: Gate,
     settings: ArcSwap<ops::Settings>,
-    policy: Policy,
+    policy: ArcSwap<Policy>,
     clock: Arc<dyn Clock>,
     reclaim: Notify,
+    cache_scans: caching::CacheScans,
     checkpoints: Checkpoints,
     online: Option<online::Online>,
 }
@@ -64,9 +68,10 @@ impl Engine {
             journal,
             gate: Gate::new(ha),
             settings: ArcSwap::from_pointee(settings),
-            policy,
+            policy: ArcSwap::from_pointee(policy),
             clock,
             reclaim,
+            cache_scans: caching::CacheScans::default(),
             checkpoints,
             online: None,
         }
@@ -122,6 +127,7 @@ impl Engine {
         for effect in &effects.items {
             match effect {
                 Effect::Reclaim => self.reclaim.notify_one(),
+                Effect::Caching => self.cache_scans.want(),
                 Effect::LeaseReassigned(_) | Effect::Tokens | Effect::RollingUpgrade { .. } => {}
             }
         }

@@ -16,6 +16,8 @@ pub struct TickSettings {
     pub roll_check: Duration,
     /// Transactions in the open segment after which it is ended.
     pub roll_transactions: u64,
+    /// How often what is to be cached is looked at (`dfs.namenode.path.based.cache.refresh.interval.ms`); `None` for never.
+    pub cache_refresh: Option<Duration>,
 }
 
 /// Pause between rounds of block work and housekeeping.
@@ -26,14 +28,16 @@ const BATCH: usize = 256;
 impl Engine {
     /// Starts all periodic work. The tasks end with the runtime or when aborted; none is in the middle of a hold then.
     pub fn start_ticks(self: &Arc<Self>, settings: TickSettings) -> Vec<JoinHandle<()>> {
-        vec![
+        let mut tasks = vec![
             tokio::spawn(self.clone().watch_blocks()),
             tokio::spawn(self.clone().free_detached()),
             tokio::spawn(self.clone().keep_house(settings.retry_expiry_ms)),
             tokio::spawn(self.clone().roll_long_segments(settings.roll_check, settings.roll_transactions)),
             tokio::spawn(self.clone().make_checkpoints()),
             tokio::spawn(self.clone().move_in()),
-        ]
+        ];
+        tasks.extend(settings.cache_refresh.map(|every| tokio::spawn(self.clone().scan_caches(every))));
+        tasks
     }
 
     /// Dead nodes, safe mode, redundancy.
@@ -101,7 +105,7 @@ impl Engine {
     }
 
     /// Repeats small holds until a slice of time is used up or nothing is left; whether there is more. Others get the lock between holds.
-    fn slice(&self, mut step: impl FnMut(&Engine) -> bool) -> bool {
+    pub(crate) fn slice(&self, mut step: impl FnMut(&Engine) -> bool) -> bool {
         let since = Instant::now();
         while step(self) {
             if since.elapsed().as_micros() as u64 >= SLICE_MICROS {

@@ -32,10 +32,14 @@ impl Ticks {
             retry_expiry_ms: u64::try_from(settings.retry_cache.expiry.as_millis()).unwrap_or(u64::MAX),
             roll_check: settings.edit_log.roll_check_interval,
             roll_transactions: settings.edit_log.roll_transactions,
+            cache_refresh: Some(settings.caching.refresh).filter(|_| settings.caching.enabled),
         });
         let resources = Resources::new(&settings.directories, directories);
         tasks.push(tokio::spawn(resources.watch(engine.clone(), os.clone())));
         tasks.push(tokio::spawn(check_leases(engine.clone(), settings.features.lease_check_interval)));
+        if settings.tokens.always_use {
+            tasks.push(tokio::spawn(server::service::tokens::tend(engine.clone())));
+        }
         tasks.push(tokio::spawn(watch_safe_mode(engine.clone(), progress.clone())));
         tasks.extend(convert::trash(settings).map(|trash| tokio::spawn(trash.run(shared.clone()))));
         Ticks(tasks)

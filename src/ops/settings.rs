@@ -72,6 +72,14 @@ pub struct Settings {
     pub batched_listing_limit: usize,
     /// `dfs.namenode.list.openfiles.num.responses`.
     pub open_files_limit: usize,
+    /// Whether delegation tokens are issued (`dfs.namenode.delegation.token.always-use`).
+    pub tokens: bool,
+    /// `dfs.namenode.delegation.key.update-interval`.
+    pub token_key_interval_ms: u64,
+    /// `dfs.namenode.delegation.token.max-lifetime`.
+    pub token_lifetime_ms: u64,
+    /// `dfs.namenode.delegation.token.renew-interval`.
+    pub token_renewal_ms: u64,
     /// `dfs.namenode.inotify.max.events.per.rpc`; an answer ends with the record that reaches it.
     pub events_per_call: i32,
     /// `dfs.namenode.max.op.size`: bytes of the largest edit record that is read.
@@ -154,6 +162,10 @@ impl Default for Settings {
             snapshots_of_all: 65_536,
             batched_listing_limit: 100,
             open_files_limit: 1_000,
+            tokens: false,
+            token_key_interval_ms: 86_400_000,
+            token_lifetime_ms: 604_800_000,
+            token_renewal_ms: 86_400_000,
             events_per_call: 1_000,
             record_bytes_max: 52_428_800,
             cache_pools_listed: 100,

@@ -63,7 +63,9 @@ impl State {
             .add(&s.rolling_upgrade_start);
         let t = &self.tokens;
         pair.add(&t.current_key).add(&t.sequence).add(&t.keys).add(&t.tokens);
-        pair.add(&self.preserved).add(self.tree.erasure_coding.all());
+        pair.add(self.tree.erasure_coding.all()).add(&self.caches.next_directive);
+        self.caches.pools_after("").for_each(|(name, pool, _)| _ = pair.add(name).add(pool));
+        self.caches.directives_after(0).for_each(|(id, directive, _)| _ = pair.add(&id).add(directive));
         Digest(pair.finish())
     }
 
@@ -98,8 +100,9 @@ impl State {
             for diff in past.file_diffs(inode) {
                 one.add(&diff.snapshot).add(&diff.length);
                 self.copy_digest(&mut one, diff.copy.as_deref());
-                let blocks = diff.blocks.as_ref();
-                let blocks = blocks.map(|b| b.iter().map(|b| self.store.block_core(*b)).collect::<Vec<_>>());
+                // an empty list and none are one in an image
+                let blocks = diff.blocks.iter().flatten();
+                let blocks: Vec<_> = blocks.map(|b| self.store.block_core(*b)).collect();
                 one.add(&blocks);
             }
             one.add(&past.is_deleted(inode));

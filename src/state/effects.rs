@@ -12,6 +12,8 @@ pub enum Effect {
     LeaseReassigned(InodeId),
     /// The tables of delegation tokens or keys changed.
     Tokens,
+    /// What is to be cached changed.
+    Caching,
     /// A rolling upgrade began (with its time) or was finalized.
     RollingUpgrade {
         /// Whether it began.

@@ -5,22 +5,22 @@
 //! Invariants: live state == state replayed from its records == state saved and reloaded, as `digest` sees it; `apply` cannot fail after `fit`.
 
 mod apply;
+pub mod caches;
 pub mod digest;
 pub mod effects;
 pub mod fit;
 mod joint;
 mod persist;
-pub mod preserved;
 mod replay;
 pub mod retry;
 pub mod sequences;
 pub mod tokens;
 
+pub use caches::{CacheDirective, CachePool, CacheUse, Caches};
 pub use digest::Digest;
 pub use effects::{Effect, Effects};
 pub use fit::{Applied, Fit, Fitted, Mismatch, Mode, Paths, Unsupported};
 pub use namespace::RootAttributes;
-pub use preserved::Preserved;
 pub use replay::{Replay, Unfitting};
 pub use retry::{RetryCache, RetryEntry, RetryPayload};
 pub use sequences::Sequences;
@@ -45,8 +45,8 @@ pub struct State {
     pub retry: RetryCache,
     /// Delegation tokens and master keys.
     pub tokens: tokens::Tokens,
-    /// What no operation can change yet.
-    pub preserved: Preserved,
+    /// What is to be kept in the memory of DataNodes.
+    pub caches: Caches,
     /// Last blocks that a client has committed without a record yet, as the journal knows them: what a restart would find.
     uncommitted: HashMap<BlockId, Block>,
     /// When the recovery of a block was last begun (soft).
@@ -73,7 +73,7 @@ impl State {
             sequences,
             retry: RetryCache::default(),
             tokens,
-            preserved: Preserved::default(),
+            caches: Caches::default(),
             uncommitted: HashMap::new(),
             recoveries: HashMap::new(),
         }

@@ -3,13 +3,14 @@
 
 use crate::sequences::Sequences;
 use crate::tokens::{MasterKey, Token, Tokens};
-use crate::{Preserved, State};
+use crate::caches::{CacheDirective, CachePool, Caches};
+use crate::State;
 use mem::page::{Page, Pages, ShadowPool};
 use mem::persist::{Malformed, PageSets, Persist, RestReader, RestWriter};
 use namespace::Tree;
 use record::{StorageNumber, Store};
 use std::sync::Arc;
-use vocab::{Block, BlockId, BlockState, GenerationStamp, InodeId, TimeMs};
+use vocab::{Block, BlockId, BlockState, GenerationStamp, InodeId, Mode, TimeMs};
 
 impl State {
     /// All page sets, always the same in the same order.
@@ -41,13 +42,12 @@ impl State {
 
     fn write_rest(&self, rest: &mut RestWriter) {
         // the retry cache and the times of recoveries are soft; a new field has to be decided on here
-        let State { store, tree, blocks, sequences, retry: _, tokens, preserved, uncommitted, recoveries: _ } = self;
+        let State { store, tree, blocks, sequences, retry: _, tokens, caches, uncommitted, recoveries: _ } = self;
         store.write_rest(rest);
         tree.write_rest(rest);
         write_sequences(sequences, rest);
         write_tokens(tokens, rest);
-        let Preserved { next_cache_directive } = preserved;
-        rest.u64(*next_cache_directive);
+        write_caches(caches, rest);
         rest.length(uncommitted.len());
         uncommitted.values().for_each(|block| write_block(block, rest));
         let open: Vec<i64> = blocks.open_block_ids().map(|id| id.0).collect();
@@ -67,7 +67,7 @@ impl State {
         let mut state = State { store, tree, ..fresh };
         state.sequences = read_sequences(rest)?;
         state.tokens = read_tokens(rest)?;
-        state.preserved = Preserved { next_cache_directive: rest.u64()? };
+        state.caches = read_caches(rest)?;
         let mut not_settled = Vec::new();
         for _ in 0..rest.length(24)? {
             let block = read_block(rest)?;
@@ -145,7 +145,7 @@ fn read_sequences(rest: &mut RestReader<'_>) -> Result<Sequences, Malformed> {
 }
 
 fn write_tokens(tokens: &Tokens, rest: &mut RestWriter) {
-    let Tokens { current_key, sequence, keys, tokens } = tokens;
+    let Tokens { current_key, sequence, keys, tokens, issuing: _ } = tokens;
     rest.u32(current_key.cast_unsigned());
     rest.u32(sequence.cast_unsigned());
     rest.length(keys.len());
@@ -182,4 +182,44 @@ fn read_tokens(rest: &mut RestReader<'_>) -> Result<Tokens, Malformed> {
         tokens.tokens.insert(id, token);
     }
     Ok(tokens)
+}
+
+fn write_caches(caches: &Caches, rest: &mut RestWriter) {
+    rest.i64(caches.next_directive);
+    rest.length(caches.pool_count());
+    for (name, pool, _) in caches.pools_after("") {
+        let CachePool { owner, group, mode, limit, default_replication, longest_life_ms } = pool;
+        [name, owner, group].into_iter().for_each(|name| rest.text(name));
+        rest.u16(mode.bits());
+        rest.i64(*limit);
+        rest.u16(default_replication.cast_unsigned());
+        rest.i64(*longest_life_ms);
+    }
+    rest.length(caches.directive_count());
+    for (id, directive, _) in caches.directives_after(0) {
+        let CacheDirective { path, replication, pool, expiry } = directive;
+        rest.i64(id);
+        rest.bytes(path);
+        rest.u16(replication.cast_unsigned());
+        rest.text(pool);
+        rest.i64(expiry.0);
+    }
+}
+fn read_caches(rest: &mut RestReader<'_>) -> Result<Caches, Malformed> {
+    let mut caches = Caches::default();
+    let next = rest.i64()?;
+    for _ in 0..rest.length(32)? {
+        let (name, owner, group) = (rest.text()?.into(), rest.text()?.into(), rest.text()?.into());
+        let (mode, limit) = (Mode::new(rest.u16()?), rest.i64()?);
+        let (default_replication, longest_life_ms) = (rest.u16()?.cast_signed(), rest.i64()?);
+        let pool = CachePool { owner, group, mode, limit, default_replication, longest_life_ms };
+        caches.put_pool(name, pool);
+    }
+    for _ in 0..rest.length(26)? {
+        let (id, path, replication) = (rest.i64()?, rest.bytes()?.into(), rest.u16()?.cast_signed());
+        let (pool, expiry) = (rest.text()?.into(), TimeMs(rest.i64()?));
+        caches.put_directive(id, CacheDirective { path, replication, pool, expiry });
+    }
+    caches.next_directive = next;
+    Ok(caches)
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use vocab::TimeMs;
+use vocab::time::MonotonicMs;
 
 /// A token's identifier (Hadoop's `DelegationTokenIdentifier`) and its expiry.
 #[derive(Clone, PartialEq, Eq, Debug, Hash)]
@@ -28,6 +29,15 @@ pub struct MasterKey {
     pub secret: Option<Arc<[u8]>>,
 }
 
+/// How the process issues tokens; soft: a new process begins with a new key.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Issuing {
+    /// When the current key was made.
+    pub since: MonotonicMs,
+    /// When expired tokens were last looked for.
+    pub scanned: Option<MonotonicMs>,
+}
+
 /// Tokens and keys.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Tokens {
@@ -39,4 +49,6 @@ pub struct Tokens {
     pub keys: BTreeMap<i32, MasterKey>,
     /// Tokens by sequence number.
     pub tokens: BTreeMap<i32, Token>,
+    /// Once tokens are issued by this process.
+    pub issuing: Option<Issuing>,
 }

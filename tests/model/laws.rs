@@ -29,7 +29,10 @@ pub fn sound(state: &State, what: &str) {
 pub fn dump(state: &State) -> BTreeMap<String, String> {
     let (tree, store) = (&state.tree, &state.store);
     let mut all = BTreeMap::from([("sequences".to_owned(), format!("{:?}", state.sequences))]);
-    all.insert("preserved".to_owned(), format!("{:?} {:?}", state.preserved, state.tokens));
+    let pools: Vec<_> = state.caches.pools_after("").map(|(name, pool, _)| (name, pool)).collect();
+    let directives: Vec<_> = state.caches.directives_after(0).map(|(id, directive, _)| (id, directive)).collect();
+    let caches = (state.caches.next_directive, pools, directives);
+    all.insert("caches".to_owned(), format!("{caches:?} {:?}", state.tokens));
     let mut open = vec![(String::new(), tree.root())];
     while let Some((path, handle)) = open.pop() {
         let inode = store.inode(handle);

@@ -7,6 +7,7 @@
 mod address;
 mod audit;
 mod blocks;
+mod caching;
 mod identity;
 mod namespace;
 mod reader;
@@ -15,6 +16,7 @@ mod storage;
 mod support;
 mod transport;
 
+pub use caching::Caching;
 pub use address::Addresses;
 pub use audit::Audit;
 pub use blocks::{
@@ -23,7 +25,7 @@ pub use blocks::{
 pub use identity::{Identity, identify, is_local_host};
 pub use namespace::{Limits, NamespaceFeatures, Permissions, ServerDefaults};
 pub use reader::Reader;
-pub use security::{Authentication, GroupMapping, Groups, Named, ProxyUser};
+pub use security::{Authentication, GroupMapping, Groups, Named, ProxyUser, Tokens};
 pub use storage::{Checkpoints, EditLog, Format, Location, StorageDirectories};
 pub use transport::{Http, HttpPolicy, RetryCache, Rpc};
 
@@ -71,10 +73,14 @@ pub struct Settings {
     pub rpc: Rpc,
     /// Retry cache.
     pub retry_cache: RetryCache,
+    /// Centralized caching.
+    pub caching: Caching,
     /// HTTP server.
     pub http: Http,
     /// How callers prove who they are. The node refuses to start on what it does not support.
     pub authentication: Authentication,
+    /// Delegation tokens.
+    pub tokens: Tokens,
     /// The audit log.
     pub audit: Audit,
     /// Group mapping.
@@ -142,8 +148,10 @@ impl Settings {
             topology: Topology::read(reader)?,
             rpc: Rpc::read(reader)?,
             retry_cache: RetryCache::read(reader)?,
+            caching: Caching::read(reader)?,
             http: Http::read(reader)?,
             authentication: Authentication::read(reader)?,
+            tokens: Tokens::read(reader)?,
             audit: Audit::read(reader)?,
             groups: Groups::read(reader)?,
             proxy_users: security::proxy_users(reader)?,

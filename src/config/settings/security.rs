@@ -27,6 +27,31 @@ impl Authentication {
     }
 }
 
+/// Delegation tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tokens {
+    /// Whether they are issued where security is off (`dfs.namenode.delegation.token.always-use`).
+    pub always_use: bool,
+    /// How long a master key is used for new ones (`dfs.namenode.delegation.key.update-interval`).
+    pub key_interval: Duration,
+    /// How long one can be renewed (`dfs.namenode.delegation.token.max-lifetime`).
+    pub lifetime: Duration,
+    /// How long one is in force without (`dfs.namenode.delegation.token.renew-interval`).
+    pub renewal: Duration,
+}
+
+impl Tokens {
+    pub(super) fn read(reader: &Reader<'_>) -> Result<Tokens, ConfigError> {
+        let milliseconds = |key| reader.amount(key, 0).map(Duration::from_millis);
+        Ok(Tokens {
+            always_use: reader.boolean("dfs.namenode.delegation.token.always-use")?,
+            key_interval: milliseconds("dfs.namenode.delegation.key.update-interval")?,
+            lifetime: milliseconds("dfs.namenode.delegation.token.max-lifetime")?,
+            renewal: milliseconds("dfs.namenode.delegation.token.renew-interval")?,
+        })
+    }
+}
+
 /// Whom a proxy rule names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Named {

@@ -123,23 +123,31 @@ pub struct StorageDirectories {
     pub checked_volumes_minimum: u32,
 }
 
+/// What relative paths are relative to.
+fn base() -> PathBuf {
+    std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"))
+}
+
+/// The places of a key, each once.
+fn locations(reader: &Reader<'_>, key: &'static str) -> Result<Vec<Location>, ConfigError> {
+    let (base, texts) = (base(), reader.strings(key)?);
+    let mut found: Vec<Location> = Vec::new();
+    for location in texts.iter().map(|text| Location::parse(text, &base)) {
+        if !found.contains(&location) {
+            found.push(location);
+        }
+    }
+    Ok(found)
+}
+
 const EDITS: &str = "dfs.namenode.edits.dir";
 const REQUIRED: &str = "dfs.namenode.edits.dir.required";
 const SHARED: &str = "dfs.namenode.shared.edits.dir";
 
 impl StorageDirectories {
     pub(super) fn read(reader: &Reader<'_>) -> Result<StorageDirectories, ConfigError> {
-        let base = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
-        let locations = |key| -> Result<Vec<Location>, ConfigError> {
-            let texts = reader.strings(key)?;
-            let mut found: Vec<Location> = Vec::new();
-            for location in texts.iter().map(|text| Location::parse(text, &base)) {
-                if !found.contains(&location) {
-                    found.push(location);
-                }
-            }
-            Ok(found)
-        };
+        let base = base();
+        let locations = |key| locations(reader, key);
         let mut name = locations("dfs.namenode.name.dir")?;
         if name.is_empty() {
             name.push(Location::parse("file:///tmp/hadoop/dfs/name", &base));
@@ -288,6 +296,10 @@ pub struct Checkpoints {
     pub pool_bytes: u64,
     /// Whether a restart may use the arena file (`ironroot.restart.arena`).
     pub restart_from_arena: bool,
+    /// Images of a checkpointer on this host, for `-importCheckpoint` (`dfs.namenode.checkpoint.dir`).
+    pub directories: Vec<Location>,
+    /// Its edits (`dfs.namenode.checkpoint.edits.dir`).
+    pub edits_directories: Vec<Location>,
     /// Images kept (`dfs.namenode.num.checkpoints.retained`).
     pub images_kept: u32,
     /// Transactions kept before the oldest kept image (`dfs.namenode.num.extra.edits.retained`).
@@ -310,6 +322,8 @@ impl Checkpoints {
             image: reader.boolean("ironroot.checkpoint.image")?,
             pool_bytes: reader.bytes("ironroot.checkpoint.pool.bytes")?,
             restart_from_arena: reader.boolean("ironroot.restart.arena")?,
+            directories: locations(reader, "dfs.namenode.checkpoint.dir")?,
+            edits_directories: locations(reader, "dfs.namenode.checkpoint.edits.dir")?,
             images_kept: reader.count("dfs.namenode.num.checkpoints.retained", 1)?,
             extra_transactions_kept: reader.amount("dfs.namenode.num.extra.edits.retained", 0)?,
             extra_segments_kept: reader.count("dfs.namenode.max.extra.edits.segments.retained", 0)?,

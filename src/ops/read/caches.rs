@@ -1,7 +1,11 @@
-//! listCachePools and listCacheDirectives, as they are where nothing was ever told to be cached.
+//! listCachePools and listCacheDirectives, and how much there is to cache at a path.
 
-use vocab::Refusal;
-use vocab::path::is_valid_name;
+use crate::View;
+use crate::write::caches::check_directive_path;
+use record::{InodeHandle, KindTag};
+use state::caches::{CacheDirective, CachePool, CacheUse};
+use std::sync::Arc;
+use vocab::{Action, Refusal};
 
 /// What listed directives are to have in common.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -10,51 +14,127 @@ pub struct DirectiveFilter {
     pub id: Option<i64>,
     /// Those of this path.
     pub path: Option<Vec<u8>>,
+    /// Those of this pool.
+    pub pool: Option<Arc<str>>,
     /// Asking by replication is refused.
     pub by_replication: bool,
 }
 
-/// listCacheDirectives: that the filter may be asked for; nothing fits it.
+/// A listed directive.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ListedDirective {
+    /// Number.
+    pub id: i64,
+    /// What it is.
+    pub directive: CacheDirective,
+    /// What it uses.
+    pub used: CacheUse,
+    /// Whether its time is over.
+    pub expired: bool,
+}
+
+/// A listed pool. Who may not read it learns its name alone.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ListedPool {
+    /// Name.
+    pub name: Arc<str>,
+    /// What it is, and what its directives use.
+    pub seen: Option<(CachePool, CacheUse)>,
+}
+
+/// listCacheDirectives: a page of those after a number that fit and that the caller may read, and whether more may follow.
 ///
 /// # Errors
-/// `InvalidRequest`, also for the id of a directive.
-pub fn list_cache_directives(filter: &DirectiveFilter) -> Result<(), Refusal> {
+/// `InvalidRequest` for a filter that may not be asked for, and for the number of no directive.
+pub fn list_cache_directives(
+    view: &View<'_>,
+    after: i64,
+    filter: &DirectiveFilter,
+) -> Result<(Vec<ListedDirective>, bool), Refusal> {
     let refuse = |text: String| Err(Refusal::InvalidRequest(text.into()));
-    match filter {
-        DirectiveFilter { path: Some(path), .. } if path.is_empty() => {
-            Err(Refusal::IllegalArgument("Can not create a Path from an empty string".into()))
+    let caches = &view.state.caches;
+    let path = filter.path.as_deref().map(|path| check_directive_path(Some(path))).transpose()?;
+    if filter.by_replication {
+        return refuse("Filtering by replication is unsupported.".to_owned());
+    }
+    let after = match filter.id {
+        Some(id) if caches.directive(id).is_none() => return refuse(format!("Did not find requested id {id}")),
+        Some(id) => id - 1,
+        None => after,
+    };
+    let mut page = Vec::new();
+    for (id, directive, used) in caches.directives_after(after) {
+        if page.len() >= view.settings.cache_directives_listed {
+            return Ok((page, true));
         }
-        DirectiveFilter { path: Some(path), .. } if !is_valid_name(path) => {
-            refuse(format!("Invalid path '{}'.", String::from_utf8_lossy(path)))
+        if filter.id.is_some_and(|wanted| wanted != id) {
+            break;
         }
-        DirectiveFilter { by_replication: true, .. } => refuse("Filtering by replication is unsupported.".to_owned()),
-        DirectiveFilter { id: Some(id), .. } => refuse(format!("Did not find requested id {id}")),
-        _ => Ok(()),
+        let fits = filter.pool.as_ref().is_none_or(|pool| *pool == directive.pool)
+            && path.is_none_or(|path| *path == *directive.path);
+        let pool = caches.pool(&directive.pool).filter(|_| fits);
+        if pool.is_some_and(|pool| view.check_cache_pool(&directive.pool, pool, Action::READ).is_ok()) {
+            let expired = view.now.wall > directive.expiry;
+            page.push(ListedDirective { id, directive: directive.clone(), used: *used, expired });
+        }
+    }
+    Ok((page, false))
+}
+
+/// listCachePools: a page of those after a name, and whether more follow.
+pub fn list_cache_pools(view: &View<'_>, after: &str) -> (Vec<ListedPool>, bool) {
+    let limit = view.settings.cache_pools_listed;
+    let mut pools = view.state.caches.pools_after(after);
+    let listed = |(name, pool, used): (&Arc<str>, &CachePool, &CacheUse)| {
+        let readable = view.check_cache_pool(name, pool, Action::READ).is_ok();
+        ListedPool { name: name.clone(), seen: readable.then(|| (pool.clone(), *used)) }
+    };
+    let page = pools.by_ref().take(limit).map(listed).collect();
+    (page, pools.next().is_some())
+}
+
+/// How many bytes a directive for a path would cache at replication 1: those of the file, or of the files in the directory. Counted in steps.
+#[derive(Clone, Debug, Default)]
+pub struct Needed {
+    /// Bytes so far.
+    pub bytes: u64,
+    /// The child that was counted last.
+    after: Vec<u8>,
+}
+
+impl Needed {
+    /// Counts up to `budget` files; whether there are more.
+    pub fn step(&mut self, view: &View<'_>, path: &[u8], budget: usize) -> bool {
+        let state = view.state;
+        let Some(inode) = to_be_cached(view.state, path) else { return false };
+        let length = |file: InodeHandle| state.tree.file_length(&state.store, file);
+        if state.store.kind(inode) == KindTag::File {
+            self.bytes = length(inode);
+            return false;
+        }
+        let mut last = None;
+        for child in state.tree.children_after(&state.store, inode, &self.after).0.take(budget) {
+            if state.store.kind(child) == KindTag::File {
+                self.bytes = self.bytes.saturating_add(length(child));
+            }
+            last = Some(child);
+        }
+        last.is_some_and(|child| {
+            self.after = state.store.name(child).to_vec();
+            true
+        })
+    }
+
+    /// The path of a directive.
+    pub fn path_of(view: &View<'_>, id: i64) -> Option<Arc<[u8]>> {
+        view.state.caches.directive(id).map(|directive| directive.path.clone())
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The order of the checks is that of the Java name node.
-    #[test]
-    fn a_filter_is_refused_by_its_path_first() {
-        let text = |filter: DirectiveFilter| match list_cache_directives(&filter) {
-            Err(Refusal::InvalidRequest(text) | Refusal::IllegalArgument(text)) => text.to_string(),
-            other => format!("{other:?}"),
-        };
-        let filter = DirectiveFilter { id: Some(7), path: Some(b"a".to_vec()), by_replication: true };
-        assert_eq!(text(filter.clone()), "Invalid path 'a'.");
-        let filter = DirectiveFilter { path: Some(b"/a".to_vec()), ..filter };
-        assert_eq!(text(filter.clone()), "Filtering by replication is unsupported.");
-        let filter = DirectiveFilter { by_replication: false, ..filter };
-        assert_eq!(text(filter.clone()), "Did not find requested id 7");
-        let filter = DirectiveFilter { id: None, ..filter };
-        assert_eq!(text(filter.clone()), "Ok(())");
-        assert_eq!(
-            text(DirectiveFilter { path: Some(vec![]), ..filter }),
-            "Can not create a Path from an empty string"
-        );
-    }
+/// The file or directory at the path of a directive, as it is now.
+pub(crate) fn to_be_cached(state: &state::State, path: &[u8]) -> Option<InodeHandle> {
+    let resolved = state.tree.resolve(&state.store, path).ok()?;
+    resolved
+        .last()
+        .filter(|inode| !resolved.is_past() && matches!(state.store.kind(*inode), KindTag::File | KindTag::Directory))
 }

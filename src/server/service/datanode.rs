@@ -22,7 +22,7 @@ use ops::datanode::{BadBlock, BadPlace, CommitBlockSynchronization, report_bad_b
 use state::State;
 use std::sync::Arc;
 use vocab::time::Now;
-use vocab::{Caller, GenerationStamp, Refusal};
+use vocab::{BlockId, Caller, GenerationStamp, Refusal};
 
 /// Replicas of a full report that are applied under one hold of the lock.
 const SLICE: usize = 1_000;
@@ -36,7 +36,7 @@ pub(super) async fn serve(shared: &Shared, method: Datanode, caller: &Caller, bo
         Datanode::BlockReceivedAndDeleted => incremental_report(shared, caller, body),
         Datanode::CacheReport => {
             let request: proto::CacheReportRequestProto = decode(body)?;
-            cache_report(shared, caller, &convert::registration_from_wire(&request.registration))
+            cache_report(shared, caller, &request)
         }
         Datanode::ErrorReport => error_report(shared, caller, decode(body)?),
         Datanode::ReportBadBlocks => {
@@ -47,11 +47,19 @@ pub(super) async fn serve(shared: &Shared, method: Datanode, caller: &Caller, bo
     }
 }
 
-/// What a DataNode caches is not kept, as nothing is cached by order of this name node; a node that is not registered hears that, as in Hadoop.
-fn cache_report(shared: &Shared, caller: &Caller, registration: &Registration) -> Answer {
-    verify(shared, registration)?;
-    let known = shared.engine.turn("cacheReport", caller, |turn| turn.soft().blocks.identify(registration));
-    if known.answer?.is_none() {
+/// What a DataNode keeps in memory.
+fn cache_report(shared: &Shared, caller: &Caller, request: &proto::CacheReportRequestProto) -> Answer {
+    let registration = convert::registration_from_wire(&request.registration);
+    verify(shared, &registration)?;
+    let taken = shared.engine.turn("cacheReport", caller, |turn| {
+        let blocks = &mut turn.soft().blocks;
+        let node = blocks.identify(&registration)?;
+        if let Some(node) = node {
+            blocks.cache_report(node, request.blocks.iter().map(|id| BlockId(*id as i64)));
+        }
+        Ok::<_, Refusal>(node)
+    });
+    if taken.answer?.is_none() {
         return Err(Refusal::io("processCacheReport from dead or unregistered datanode: null").into());
     }
     message(&proto::CacheReportResponseProto::default())

@@ -133,6 +133,12 @@ impl State {
                 self.apply_erasure_coding(record);
                 self.remember(cx, *rpc, RetryPayload::Done);
             }
+            Record::AddCachePool { .. }
+            | Record::ModifyCachePool { .. }
+            | Record::RemoveCachePool { .. }
+            | Record::AddCacheDirective { .. }
+            | Record::ModifyCacheDirective { .. }
+            | Record::RemoveCacheDirective { .. } => self.apply_caches(cx, record),
             other => {
                 self.apply_tokens(other);
                 cx.effects.push(Effect::Tokens);

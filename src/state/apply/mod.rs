@@ -5,6 +5,7 @@
 //! Invariants: everything comes from the record, the fitted handles and the policy.
 
 pub(crate) mod attributes;
+mod caches;
 mod files;
 mod snapshots;
 mod tree;

@@ -93,11 +93,25 @@ impl State {
 
     fn capture_for(&mut self, inode: InodeHandle, latest: SnapshotId) {
         self.tree.capture(&mut self.store, inode, latest);
-        // what a client has committed and no record says yet is no length that a replay would find
-        if !self.uncommitted.is_empty() && self.store.kind(inode) == KindTag::File && self.is_open(inode) {
-            let blocks = self.store.blocks_of(inode);
-            let length = blocks.iter().map(|b| self.logged_block(self.store.block_core(*b)).length).sum();
+        if let Some(length) = self.logged_length(inode) {
             self.tree.limit_captured_length(inode, latest, length);
+        }
+    }
+
+    /// What a client has committed and no record says yet is no length that a replay would find: what it would find, where they differ.
+    fn logged_length(&self, inode: InodeHandle) -> Option<u64> {
+        if self.uncommitted.is_empty() || self.store.kind(inode) != KindTag::File || !self.is_open(inode) {
+            return None;
+        }
+        let blocks = self.store.blocks_of(inode);
+        Some(blocks.iter().map(|b| self.logged_block(self.store.block_core(*b)).length).sum())
+    }
+
+    /// Keeps what snapshots know of an inode that is about to be renamed.
+    pub(super) fn capture_move(&mut self, inode: InodeHandle) {
+        if !self.tree.snapshots.is_empty() {
+            let length = self.logged_length(inode);
+            self.tree.capture_move(&mut self.store, inode, length);
         }
     }
 

@@ -98,6 +98,7 @@ impl State {
             Some(old) => self.tree.latest_snapshot(&self.store, old),
             None => self.tree.latest_snapshot_below(&self.store, parent),
         };
+        self.capture_move(inode);
         let removed = replaces.map_or(0, |old| self.remove_at(cx, old, None));
         let State { store, tree, .. } = self;
         if tree.snapshots.is_empty() {

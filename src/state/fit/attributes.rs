@@ -100,7 +100,7 @@ impl State {
             | Record::ModifyCacheDirective { .. }
             | Record::AddCachePool { .. }
             | Record::ModifyCachePool { .. }
-            | Record::RemoveCachePool { .. } => Err(Unfit::Unsupported("cache pools")),
+            | Record::RemoveCachePool { .. } => self.plan_caches(record),
             other => self.plan_erasure_coding(other),
         }
     }

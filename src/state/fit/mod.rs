@@ -5,6 +5,7 @@
 //! Invariants: the rules are those of edit/FORMAT.md; what a feature without operations needs is refused by the feature's name.
 
 pub(crate) mod attributes;
+mod caches;
 mod files;
 mod snapshots;
 mod tree;

@@ -1,12 +1,13 @@
 //! The state written down while it goes on, and rebuilt.
 
 use super::*;
+use crate::caches::{CacheDirective, CachePool};
 use crate::tokens::{MasterKey, Token};
 use mem::page::{Pages, ShadowPool};
 use mem::persist::{Malformed, PageSets};
 use record::{InodeHandle, Replica, StorageNumber};
 use std::sync::Arc;
-use vocab::BlockState;
+use vocab::{BlockState, Mode};
 use vocab::acl::{AclEntry, AclKind, AclScope};
 use vocab::quota::Quota;
 use vocab::xattr::{Xattr, XattrNamespace};
@@ -56,7 +57,12 @@ fn rich() -> World {
     };
     tokens.tokens.insert(5, token);
     w.state.sequences.rolling_upgrade_start = Some(TimeMs(0));
-    w.state.preserved.next_cache_directive = 9;
+    let (owner, group, mode) = ("o".into(), "g".into(), Mode::new(0o640));
+    let pool = CachePool { owner, group, mode, limit: 7, default_replication: 2, longest_life_ms: 60_000 };
+    w.state.caches.put_pool("pool".into(), pool);
+    let (path, pool) = (b"/a"[..].into(), "pool".into());
+    w.state.caches.put_directive(8, CacheDirective { path, replication: 3, pool, expiry: TimeMs(11) });
+    w.state.caches.next_directive = 12;
     w.state.tree.snapshots.counter = 2;
     w
 }

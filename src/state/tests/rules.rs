@@ -137,7 +137,6 @@ fn rule_12_and_features_that_are_refused_by_name() {
         Xattr { namespace: XattrNamespace::Raw, name: "hdfs.crypto.encryption.zone".into(), value: b""[..].into() };
     for (record, feature) in [
         (Record::SetXattr { path: root(), xattrs: vec![zone], rpc: None }, "encryption zones"),
-        (Record::RemoveCachePool { name: "p".into(), rpc: None }, "cache pools"),
     ] {
         match w.fit(&record) {
             Fit::Unsupported(found) => assert_eq!(found.feature, feature),

@@ -1,5 +1,6 @@
 //! An image into a state.
 
+use super::caches;
 use super::cut::Records;
 use super::digest::Digest;
 use super::input::{Digester, Input, Range, bytes_at};
@@ -265,19 +266,7 @@ impl Loader<'_> {
     }
 
     fn cache(&self, state: &mut State) -> Result<(), ImageError> {
-        self.each(SectionName::CacheManager, |reader| {
-            for field in Cursor::new(reader.message()?).fields() {
-                match field.map_err(|e| reader.wire(e))? {
-                    // the first number is 1, which a new file system has as 0
-                    (1, Value::Varint(v)) => state.preserved.next_cache_directive = if v == 1 { 0 } else { v },
-                    (2 | 3, Value::Varint(1..)) => {
-                        return Err(ImageError::Unsupported("cache pools (section CACHE_MANAGER)".into()));
-                    }
-                    _ => {}
-                }
-            }
-            Ok(())
-        })?;
+        self.each(SectionName::CacheManager, |reader| caches::load(reader, &mut state.caches))?;
         Ok(())
     }
 }

@@ -5,16 +5,18 @@
 //! Invariants: a state is returned only after the digest of the whole file was compared; a file gets its final name only after its content
 //! and digest are durable.
 
+mod caches;
 mod compress;
 mod cut;
 pub(crate) mod digest;
 mod features;
-mod file;
+pub(crate) mod file;
 mod inode;
 mod input;
 pub mod legacy;
 mod links;
 mod load;
+mod md5sum;
 mod past;
 mod policies;
 mod records;
@@ -27,7 +29,8 @@ mod summary;
 pub use compress::Codec;
 pub use digest::{Digest, read_digest_file};
 pub use file::{
-    CopyError, Failed, Newest, SaveError, Saved, all, give_names, load_copies, newest, save, save_unnamed, save_with,
+    CopyError, Failed, Newest, SaveError, Saved, all, all_of_both_kinds, all_rollback, give_names, load_copies, newest,
+    save, save_rollback, save_unnamed, save_with,
 };
 pub use input::{FileInput, Input};
 pub use load::{Loaded, Loading, load, load_input};

@@ -4,6 +4,7 @@ mod inodes;
 mod output;
 mod past;
 
+use super::caches;
 use super::compress::Codec;
 use super::digest::Digest;
 use super::policies;
@@ -87,7 +88,9 @@ pub fn encode_with(
         beside,
         sub_records: subs.map(|subs| inodes.div_ceil(subs.target).max(1)),
         cut: false,
-        strings: StringTableBuilder::new(context.expanded_string_tables),
+        strings: StringTableBuilder::new(
+            context.expanded_string_tables && context.layout.supports(Feature::ExpandedStringTable),
+        ),
         users: Vec::new(),
         groups: Vec::new(),
         references: Vec::new(),
@@ -215,12 +218,7 @@ impl Saver<'_> {
     }
 
     fn cache(&mut self) -> Outcome {
-        let mut m = Vec::new();
-        m.put_varint_field(1, self.state.preserved.next_cache_directive.max(1));
-        m.put_varint_field(2, 0);
-        m.put_varint_field(3, 0);
-        self.out.message(&m)?;
-        Ok(())
+        caches::save(&self.state.caches, |message| self.out.message(message))
     }
 
     fn strings(&mut self) -> Outcome {

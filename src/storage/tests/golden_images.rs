@@ -82,9 +82,23 @@ fn scenarios_of_supported_features_come_back_whole() {
         "symlinks-snapshot",
         "snapshots",
         "compressed",
+        "cache",
     ] {
         round_trip(scenario);
     }
+}
+
+/// Java reads the field from an image, but writes it into none.
+#[test]
+fn an_image_keeps_the_default_replication_of_a_pool() {
+    let (_, bytes, digest) = images("cache").pop().expect("newest image");
+    let mut loaded = load(&bytes, digest, empty()).unwrap_or_else(|e| panic!("{e}"));
+    let (name, pool) = loaded.state.caches.pools_after("").map(|(n, p, _)| (n.clone(), p.clone())).next().expect("a pool");
+    assert_eq!(pool.default_replication, 1);
+    loaded.state.caches.put_pool(name.clone(), state::CachePool { default_replication: 3, ..pool });
+    let (saved, digest) = save(&loaded, true);
+    let again = load(&saved, digest, empty()).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(again.state.caches.pool(&name).map(|pool| pool.default_replication), Some(3));
 }
 
 #[test]
@@ -108,9 +122,7 @@ fn refused(scenario: &str, feature: &str) {
 
 #[test]
 fn unsupported_features_are_refused_by_name() {
-    for (scenario, feature) in [("cache", "cache pools"), ("ez", "encryption zones")] {
-        refused(scenario, feature);
-    }
+    refused("ez", "encryption zones");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use bytes::BytesMut;
 use hadoop_proto::datanode::{
     BalancerBandwidthCommandProto, BlockCommandProto, BlockEcReconstructionCommandProto, BlockRecoveryCommandProto,
     DatanodeCommandProto,
-    DatanodeRegistrationProto, FinalizeCommandProto, RegisterCommandProto, block_command_proto::Action,
+    BlockIdCommandProto, DatanodeRegistrationProto, FinalizeCommandProto, block_id_command_proto::Action as IdAction, RegisterCommandProto, block_command_proto::Action,
     datanode_command_proto::Type, received_deleted_block_info_proto::BlockStatus,
 };
 use hadoop_proto::hdfs::datanode_storage_proto::StorageState;
@@ -320,6 +320,8 @@ pub fn command(command: &Command, state: &State, pool: &str) -> DatanodeCommandP
             let rebuild = BlockEcReconstructionCommandProto { block_ec_reconstructioninfo: list.collect() };
             DatanodeCommandProto { blk_ec_reconstruction_cmd: Some(rebuild), ..of(Type::BlockEcReconstructionCommand) }
         }
+        Command::Cache(list) => by_id(IdAction::Cache, list, pool),
+        Command::Uncache(list) => by_id(IdAction::Uncache, list, pool),
         Command::Recover(list) => {
             let blocks = list.iter().map(|r| RecoveringBlockProto {
                 new_gen_stamp: r.recovery_id as u64,
@@ -366,6 +368,16 @@ fn rebuild(r: &Rebuild, state: &State, pool: &str) -> Option<BlockEcReconstructi
 
 fn policy_of(state: &State, id: u8) -> Option<ErasureCodingPolicyProto> {
     state.tree.erasure_coding.by_id(id).map(super::erasure_coding::policy)
+}
+
+/// An order about blocks of which the id alone counts.
+fn by_id(action: IdAction, list: &[BlockId], pool: &str) -> DatanodeCommandProto {
+    let blk_id_cmd = BlockIdCommandProto {
+        action: action as i32,
+        block_pool_id: pool.to_owned(),
+        block_ids: list.iter().map(|id| id.0 as u64).collect(),
+    };
+    DatanodeCommandProto { blk_id_cmd: Some(blk_id_cmd), ..of(Type::BlockIdCommand) }
 }
 
 /// A target's node and the id of its volume, if both are still there.

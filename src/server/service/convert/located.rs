@@ -53,10 +53,13 @@ pub fn put_block(out: &mut BytesMut, blocks: &Blocks, pool: &str, block: &Locate
     out.put_bytes_field(5, &NO_TOKEN);
     let count = list().count();
     if count > 0 {
-        // nothing is cached
         out.put_tag(6, WireType::Bytes);
         out.put_varint(count as u64);
-        out.put_bytes(0, count);
+        if blocks.caching.is_empty() {
+            out.put_bytes(0, count);
+        } else {
+            list().for_each(|(node, ..)| out.put_u8(blocks.caching.is_cached(located.block.id, node.number).into()));
+        }
     }
     for (.., target) in list() {
         out.put_varint_field(7, kind_to_wire(target.kind) as u64);

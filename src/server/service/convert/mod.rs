@@ -5,8 +5,10 @@
 //! Invariants: fields come in the order of their numbers, as Java writes them; hot messages are written without building a value first.
 
 pub mod attributes;
+pub mod caches;
 pub mod datanode;
 pub mod erasure_coding;
+pub mod events;
 pub mod kinds;
 pub mod located;
 pub mod status;

@@ -58,7 +58,7 @@ pub fn load(file: &[u8], mut state: State) -> Result<Loaded, ImageError> {
         tail::secrets(&mut cursor, &mut state.tokens)?;
     }
     if cursor.has(Feature::Caching) {
-        tail::cache(&mut cursor, &mut state.preserved)?;
+        tail::caches(&mut cursor, &mut state.caches)?;
     }
     if cursor.remaining() > 0 {
         return Err(cursor.content("goes on after its end"));
