@@ -135,6 +135,10 @@ impl Blocks {
                 repeated.push((r.index, node.number));
             }
         }
+        // Hadoop keeps a group's places in the order of its internal blocks
+        sources.nodes.sort_by_key(|(index, _)| *index);
+        repeated.sort_by_key(|(index, _)| *index);
+        sources.busy.sort_unstable();
         sources.nodes.extend(repeated);
         sources
     }
