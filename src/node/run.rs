@@ -2,9 +2,8 @@
 
 use super::load::{self, Load, Loaded};
 use super::signals::Signals;
-use super::upgrade::Upgrade;
 use super::{
-    HADOOP_REVISION, HADOOP_VERSION, StartError, audit, bar, convert, journals, ports, reload, retention, ticks,
+    HADOOP_REVISION, HADOOP_VERSION, StartError, StartMode, audit, bar, convert, journals, ports, reload, retention, ticks,
 };
 use crate::config::settings::Settings;
 use crate::config::{Configuration, Source};
@@ -19,6 +18,7 @@ use server::Servers;
 use server::http::NameNodeBeans;
 use server::http::Web;
 use server::service::table::PortKind;
+use server::service::tokens::TokenMechanism;
 use server::service::topology::Topology;
 use server::service::{Identity, Shared};
 use std::net::SocketAddr;
@@ -36,8 +36,8 @@ pub struct Launch {
     pub settings: Settings,
     /// The user this process runs as.
     pub user: String,
-    /// Upgrade the directories before anything else.
-    pub upgrade: Option<Upgrade>,
+    /// What is done with the directories first.
+    pub mode: StartMode,
 }
 
 /// What is known of a NameNode once it serves.
@@ -116,7 +116,7 @@ struct Running {
 
 impl Running {
     async fn start(launch: Launch) -> Result<Running, StartError> {
-        let Launch { source, configuration, settings, user, upgrade } = launch;
+        let Launch { source, configuration, settings, user, mode } = launch;
         let (os, settings) = (Os::real(), Arc::new(settings));
         let started_ms = os.clock.wall_ms();
         let progress = Arc::new(StartupProgress::default());
@@ -127,7 +127,7 @@ impl Running {
         // a port that is taken is known before the load; clients find the ports closed until it is over
         drop(ports::bind_rpc(&settings)?);
         let policy = convert::policy(&settings);
-        let loaded = load_and_open(&settings, &policy, &os, &progress, upgrade).await?;
+        let loaded = load_and_open(&settings, &policy, &os, &progress, mode).await?;
         let Opened { engine, directories, info, upgrade_finalized, loaded_image_ms } =
             assemble(loaded, &settings, policy, &os, &user);
         let rpc = match ports::bind_rpc(&settings) {
@@ -198,7 +198,7 @@ async fn load_and_open(
     policy: &Policy,
     os: &Os,
     progress: &Arc<StartupProgress>,
-    upgrade: Option<Upgrade>,
+    mode: StartMode,
 ) -> Result<(Loaded, storage::journal::Journal), StartError> {
     let (settings, policy, os, progress) = (settings.clone(), policy.clone(), os.clone(), progress.clone());
     let bar = bar::show(progress.clone());
@@ -210,7 +210,7 @@ async fn load_and_open(
             blocks: &blocks,
             os: &os,
             progress: &progress,
-            upgrade: upgrade.as_ref(),
+            mode: &mode,
         };
         let loaded = load.run()?;
         let journal = journals::open(&loaded, &settings, &os)?;
@@ -248,13 +248,16 @@ fn assemble(
         Err(error) => tracing::error!("error reading hosts files: {error}"),
     }
     state.start(load::now(os));
+    let rolling = state.sequences.rolling_upgrade_start.is_some();
+    let effective_layout = LayoutVersion::effective(info.layout, rolling);
+    let policy = Policy { effective_layout, ..policy };
     let checkpoints = Checkpoints {
         os: os.clone(),
         image_folders: directories.image_folders().into(),
         edits_folders: directories.edits_folders(),
         retention: retention(settings),
-        namespace_id: info.namespace_id.cast_unsigned(),
-        layout: LayoutVersion::CURRENT,
+        folders: directories.folders(),
+        storage: info.clone().into(),
         image_options: settings.checkpoints.image_options,
         expanded_string_tables: true,
         newest: (txid, None).into(),
@@ -270,7 +273,8 @@ fn assemble(
 fn identity(settings: &Settings, info: &StorageInfo, upgrade_finalized: bool) -> Identity {
     Identity {
         storage: blocks::StorageInfo {
-            layout_version: info.layout.0,
+            // whatever the directories are of: DataNodes speak with this software
+            layout_version: LayoutVersion::CURRENT.0,
             namespace_id: info.namespace_id,
             cluster_id: info.cluster_id.as_str().into(),
             c_time: info.ctime,
@@ -295,9 +299,10 @@ fn shared(
     audit: AuditLog,
 ) -> Shared {
     let groups = Groups::new(convert::groups(settings));
+    let users = Users::new(NameRules::default(), groups, convert::proxy_rules(settings));
     Shared {
         engine: engine.clone(),
-        users: Arc::new(Users::new(NameRules::default(), groups, convert::proxy_rules(settings))),
+        users: Arc::new(users.with_mechanisms(Arc::new(TokenMechanism::new(engine.clone())), true)),
         topology: Topology::new(convert::racks(settings)),
         identity,
         reload: Arc::new(files),

@@ -99,6 +99,16 @@ impl RemoteException {
             code: ErrorCode::FatalUnauthorized,
         }
     }
+    /// A token that is not in force proves nothing (`InvalidToken`).
+    pub fn token_refused(message: impl Into<String>) -> RemoteException {
+        let (class, message) = (Cow::Borrowed(class::INVALID_TOKEN), message.into());
+        RemoteException { class, message, code: ErrorCode::FatalUnauthorized }
+    }
+    /// A name node that is not active cannot tell whether a token is in force (`StandbyException`).
+    pub fn token_on_standby(message: impl Into<String>) -> RemoteException {
+        let (class, message) = (Cow::Borrowed(class::STANDBY), message.into());
+        RemoteException { class, message, code: ErrorCode::FatalUnauthorized }
+    }
     /// A SASL message that has no place in the exchange (`SaslException`).
     pub fn sasl(code: ErrorCode, message: impl Into<String>) -> RemoteException {
         RemoteException { class: Cow::Borrowed(class::SASL), message: message.into(), code }
@@ -175,6 +185,7 @@ fn class_and_text(refusal: &Refusal) -> (&'static str, String) {
         Refusal::InvalidReportLease(text) => (class::INVALID_REPORT_LEASE, text.to_string()),
         Refusal::DisallowedDatanode(text) => (class::DISALLOWED_DATANODE, text.to_string()),
         Refusal::IncorrectVersion(text) => (class::INCORRECT_VERSION, text.to_string()),
+        Refusal::InvalidToken(text) => (class::INVALID_TOKEN, text.to_string()),
         Refusal::Unsupported(text) => (class::UNSUPPORTED_OPERATION, text.to_string()),
         Refusal::UnsupportedAction(text) => (class::UNSUPPORTED_ACTION, text.to_string()),
         Refusal::InvalidRequest(text) => (class::INVALID_REQUEST, text.to_string()),
@@ -183,6 +194,7 @@ fn class_and_text(refusal: &Refusal) -> (&'static str, String) {
         Refusal::IllegalState(text) => (class::ILLEGAL_STATE, text.to_string()),
         Refusal::Assertion(text) => (class::ASSERTION, text.to_string()),
         Refusal::RollingUpgrade(text) => (class::ROLLING_UPGRADE, text.to_string()),
+        Refusal::InconsistentStorage(text) => (class::INCONSISTENT_STORAGE, text.to_string()),
         Refusal::Io(text) => (class::IO, text.to_string()),
     }
 }
@@ -255,6 +267,7 @@ pub mod class {
     pub const ILLEGAL_ARGUMENT: &str = "java.lang.IllegalArgumentException";
     pub const ILLEGAL_STATE: &str = "java.lang.IllegalStateException";
     pub const UNSUPPORTED_OPERATION: &str = "java.lang.UnsupportedOperationException";
+    pub const INVALID_TOKEN: &str = "org.apache.hadoop.security.token.SecretManager$InvalidToken";
     pub const SASL: &str = "javax.security.sasl.SaslException";
     pub const HADOOP_ILLEGAL_ARGUMENT: &str = "org.apache.hadoop.HadoopIllegalArgumentException";
     pub const FILE_ALREADY_EXISTS: &str = "org.apache.hadoop.fs.FileAlreadyExistsException";
@@ -285,6 +298,7 @@ pub mod class {
     pub const XATTR_NOT_FOUND: &str = "org.apache.hadoop.hdfs.protocol.XAttrNotFoundException";
     pub const UNREGISTERED_NODE: &str = "org.apache.hadoop.hdfs.protocol.UnregisteredNodeException";
     pub const UNRESOLVED_PATH: &str = "org.apache.hadoop.hdfs.protocol.UnresolvedPathException";
+    pub const INCONSISTENT_STORAGE: &str = "org.apache.hadoop.hdfs.server.common.InconsistentFSStateException";
     pub const INCORRECT_VERSION: &str = "org.apache.hadoop.hdfs.server.common.IncorrectVersionException";
     pub const LEASE_EXPIRED: &str = "org.apache.hadoop.hdfs.server.namenode.LeaseExpiredException";
     pub const NOT_REPLICATED_YET: &str = "org.apache.hadoop.hdfs.server.namenode.NotReplicatedYetException";

@@ -129,7 +129,7 @@ operations! {
     RefreshNodes "refreshNodes" Unchecked Idempotent Served Never "refreshNodes" true;
     FinalizeUpgrade "finalizeUpgrade" Unchecked Idempotent Served Never "finalizeUpgrade" true;
     UpgradeStatus "upgradeStatus" Unchecked Idempotent Served Never "" true;
-    RollingUpgrade "rollingUpgrade" Unchecked Idempotent Served Never "rollingUpgrade" false;
+    RollingUpgrade "rollingUpgrade" Unchecked Idempotent Served Never "rollingUpgrade" true;
     ListCorruptFileBlocks "listCorruptFileBlocks" Read Idempotent Served Coordinated "" true;
     MetaSave "metaSave" Unchecked Idempotent Served Never "metaSave" true;
     GetFileInfo "getFileInfo" Read Idempotent Partly Coordinated "getfileinfo" true;

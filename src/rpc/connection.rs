@@ -18,8 +18,8 @@ use hadoop_proto::frame::{AUTH_NONE, AUTH_SASL, ConnectionHeader, Decoder, Incom
 use hadoop_proto::view::{self, Sint32, ViewError};
 use hadoop_proto::wire::Cursor;
 use prost::Message;
-use security::User;
 use security::groups::UserGroups;
+use security::{User, Users};
 use std::future::{Future, poll_fn};
 use std::net::SocketAddr;
 use std::pin::pin;
@@ -451,21 +451,20 @@ impl<'a, S: Service> Connection<'a, S> {
     async fn identify(&mut self, context: IpcConnectionContextProto) -> Result<(), RemoteException> {
         let info = context.user_info.unwrap_or_default();
         let claimed = info.effective_user.as_deref().filter(|user| !user.is_empty());
+        let users = &self.port.users;
         let (effective, real, proved) = match &self.negotiation {
-            Negotiation::Proved { principal, method } => match claimed {
-                Some(claimed) if claimed != principal => {
-                    if *method == AuthenticationMethod::Token {
-                        return Err(RemoteException::negotiation_refused(format!(
-                            "Authenticated user ({principal}) doesn't match what the client claims to be ({claimed})"
-                        )));
-                    }
-                    (claimed, Some(&**principal), *method)
-                }
+            Negotiation::Proved { principal, real, method: AuthenticationMethod::Token } => {
+                let user = holder(users, principal, real.as_deref(), claimed)?;
+                let groups = users.groups().of(&user.name).await;
+                self.identity = Some(Identity { user, method: AuthenticationMethod::Token, groups });
+                return Ok(());
+            }
+            Negotiation::Proved { principal, method, .. } => match claimed {
+                Some(claimed) if claimed != principal => (claimed, Some(&**principal), *method),
                 _ => (&**principal, None, *method),
             },
             _ => (claimed.unwrap_or(""), info.real_user.as_deref(), AuthenticationMethod::Simple),
         };
-        let users = &self.port.users;
         let user =
             users.authorize(effective, real, self.peer.ip()).await.map_err(|e| RemoteException::unauthorized(e.0))?;
         let method = if user.real.is_some() { AuthenticationMethod::Proxy } else { proved };
@@ -473,4 +472,14 @@ impl<'a, S: Service> Connection<'a, S> {
         self.identity = Some(Identity { user, method, groups });
         Ok(())
     }
+}
+
+/// The holder of a token is whom the token names and nobody else; who acts for whom was checked when it was issued.
+fn holder(users: &Users, owner: &str, real: Option<&str>, claimed: Option<&str>) -> Result<User, RemoteException> {
+    if let Some(claimed) = claimed.filter(|claimed| *claimed != owner) {
+        return Err(RemoteException::negotiation_refused(format!(
+            "Authenticated user ({owner} (auth:TOKEN)) doesn't match what the client claims to be ({claimed} (auth:SIMPLE))"
+        )));
+    }
+    users.proved(owner, real).map_err(|e| RemoteException::unauthorized(e.0))
 }

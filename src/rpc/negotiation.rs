@@ -12,7 +12,7 @@ use bytes::Bytes;
 use hadoop_proto::common::RpcSaslProto;
 use hadoop_proto::common::rpc_sasl_proto::{SaslAuth, SaslState};
 use security::Users;
-use security::sasl::{Exchange, Offer, Step};
+use security::sasl::{Exchange, Failure, Offer, Step};
 use vocab::AuthenticationMethod;
 
 /// How far the exchange is.
@@ -22,13 +22,14 @@ pub(crate) enum Negotiation {
     /// It did; nothing came yet.
     Asked,
     /// The client knows what there is.
-    Offered,
+    /// An exchange whose challenge it has may be begun.
+    Offered(Option<Box<dyn Exchange>>),
     /// Steps go back and forth.
     Exchanging(Box<dyn Exchange>),
     /// Over: what the connection context claims counts.
     Simple,
     /// Over: who calls is known.
-    Proved { principal: String, method: AuthenticationMethod },
+    Proved { principal: String, real: Option<String>, method: AuthenticationMethod },
 }
 
 impl Negotiation {
@@ -76,9 +77,10 @@ impl Negotiation {
             *self = Negotiation::Simple;
             return RpcSaslProto { state: SaslState::Success as i32, ..Default::default() };
         };
-        *self = Negotiation::Offered;
+        let offers = mechanisms.offers();
+        *self = Negotiation::Offered(offers.begun);
         let simple = users.accepts_simple().then(|| Offer { method: "SIMPLE".into(), ..Offer::default() });
-        let auths = mechanisms.offers().into_iter().chain(simple).map(|offer| SaslAuth {
+        let auths = offers.all.into_iter().chain(simple).map(|offer| SaslAuth {
             protocol: (offer.method != "SIMPLE").then_some(offer.protocol),
             server_id: (offer.method != "SIMPLE").then_some(offer.server_id),
             challenge: offer.challenge.map(Bytes::from),
@@ -94,14 +96,19 @@ impl Negotiation {
         auth: &SaslAuth,
         token: Option<&[u8]>,
     ) -> Result<Option<RpcSaslProto>, RemoteException> {
-        if !matches!(self, Negotiation::Asked | Negotiation::Offered) {
+        if !matches!(self, Negotiation::Asked | Negotiation::Offered(_)) {
             return Err(RemoteException::negotiation_refused("Client already attempted negotiation"));
         }
         if auth.method == "SIMPLE" && users.accepts_simple() {
             *self = Negotiation::Simple;
             return Ok(None);
         }
-        let exchange = users.mechanisms().and_then(|m| m.begin(&auth.method, &auth.mechanism));
+        let begin = || users.mechanisms().and_then(|m| m.begin(&auth.method, &auth.mechanism));
+        let exchange = match std::mem::replace(self, Negotiation::Asked) {
+            // the challenge of the first offer went out with it
+            Negotiation::Offered(Some(begun)) if is_first_offer(users, &auth.method) => Some(begun),
+            _ => begin(),
+        };
         *self = Negotiation::Exchanging(exchange.ok_or_else(|| not_enabled(users, &auth.method))?);
         self.exchange(token.unwrap_or_default()).map(Some)
     }
@@ -113,19 +120,25 @@ impl Negotiation {
         };
         let (state, token) = match exchange.step(token) {
             Ok(Step::Challenge(bytes)) => (SaslState::Challenge, Some(bytes)),
-            Ok(Step::Proved { principal, method, token }) => {
-                *self = Negotiation::Proved { principal, method };
+            Ok(Step::Proved { principal, real, method, token }) => {
+                *self = Negotiation::Proved { principal, real, method };
                 (SaslState::Success, token)
             }
-            Err(refused) => return Err(RemoteException::sasl(ErrorCode::FatalUnauthorized, refused.0)),
+            Err(Failure::Refused(text)) => return Err(RemoteException::sasl(ErrorCode::FatalUnauthorized, text)),
+            Err(Failure::BadToken(text)) => return Err(RemoteException::token_refused(text)),
+            Err(Failure::Standby(text)) => return Err(RemoteException::token_on_standby(text)),
         };
         Ok(RpcSaslProto { state: state as i32, token: token.map(Bytes::from), ..Default::default() })
     }
 }
 
+fn is_first_offer(users: &Users, method: &str) -> bool {
+    users.mechanisms().is_some_and(|m| m.methods().first().is_some_and(|first| first == method))
+}
+
 /// The method is not among those in force.
 pub(crate) fn not_enabled(users: &Users, method: &str) -> RemoteException {
-    let mut available: Vec<_> = users.mechanisms().into_iter().flat_map(|m| m.offers()).map(|o| o.method).collect();
+    let mut available: Vec<_> = users.mechanisms().into_iter().flat_map(|m| m.methods()).collect();
     if users.accepts_simple() {
         available.push("SIMPLE".into());
     }

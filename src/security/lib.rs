@@ -4,10 +4,12 @@
 //! Never: knows a protocol, a method or a file of the name space; runs a command or waits while it holds a lock.
 //! Invariants: a lookup under way is shared by all who ask for the same user; a failed one is remembered as such.
 
+pub mod digest;
 pub mod groups;
 pub mod names;
 pub mod proxy;
 pub mod sasl;
+pub mod token;
 
 use groups::Groups;
 use names::NameRules;
@@ -64,6 +66,21 @@ impl Users {
     /// Puts new proxy rules in force (`refreshSuperUserGroupsConfiguration`); they count for connections made from now on.
     pub fn set_proxy_rules(&self, rules: ProxyRules) {
         *self.proxy.write() = Arc::new(rules);
+    }
+    /// Shortens the names of who has proved to be `effective`, and of `real`, for whom a token vouches.
+    ///
+    /// # Errors
+    /// A name that has no short one.
+    pub fn proved(&self, effective: &str, real: Option<&str>) -> Result<User, Unauthorized> {
+        let real = real.map(|real| self.names.short(real)).transpose()?;
+        Ok(User { name: self.names.short(effective)?.into(), real: real.map(Into::into) })
+    }
+    /// The short name of a user.
+    ///
+    /// # Errors
+    /// It has none.
+    pub fn short<'a>(&self, name: &'a str) -> Result<&'a str, Unauthorized> {
+        self.names.short(name)
     }
     /// Shortens the names and checks that `real` may act for `effective` from `address`.
     pub async fn authorize(&self, effective: &str, real: Option<&str>, address: IpAddr) -> Result<User, Unauthorized> {

@@ -1,10 +1,10 @@
 //! The whole state written down for a checkpoint, and rebuilt from that. What comes back is what image and log would give: blocks are as the journal
 //! knows them, and nothing soft is left but where replicas were, which nobody sees ([`record::Store::set_storage_floor`]).
 
+use crate::State;
+use crate::caches::{CacheDirective, CachePool, Caches};
 use crate::sequences::Sequences;
 use crate::tokens::{MasterKey, Token, Tokens};
-use crate::caches::{CacheDirective, CachePool, Caches};
-use crate::State;
 use mem::page::{Page, Pages, ShadowPool};
 use mem::persist::{Malformed, PageSets, Persist, RestReader, RestWriter};
 use namespace::Tree;
@@ -42,7 +42,18 @@ impl State {
 
     fn write_rest(&self, rest: &mut RestWriter) {
         // the retry cache and the times of recoveries are soft; a new field has to be decided on here
-        let State { store, tree, blocks, sequences, retry: _, tokens, caches, uncommitted, recoveries: _ } = self;
+        let State {
+            store,
+            tree,
+            blocks,
+            sequences,
+            retry: _,
+            tokens,
+            caches,
+            uncommitted,
+            rolling_upgrade_finalized: _,
+            recoveries: _,
+        } = self;
         store.write_rest(rest);
         tree.write_rest(rest);
         write_sequences(sequences, rest);

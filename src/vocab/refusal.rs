@@ -113,6 +113,8 @@ pub enum Refusal {
     InvalidReportLease(Arc<str>),
     /// A DataNode of another software version or layout.
     IncorrectVersion(Arc<str>),
+    /// A delegation token that is not in force; the text is the whole message (`InvalidToken`).
+    InvalidToken(Arc<str>),
     /// Known to Hadoop, not done here (yet), or switched off.
     Unsupported(Arc<str>),
     /// A call that is switched off (`UnsupportedActionException`).
@@ -129,6 +131,8 @@ pub enum Refusal {
     Assertion(Arc<str>),
     /// Rolling upgrade rules.
     RollingUpgrade(Arc<str>),
+    /// Storage directories against the call's rules (`InconsistentFSStateException`).
+    InconsistentStorage(Arc<str>),
     /// Retention of an operation that Hadoop answers with plain `IOException` and this text.
     Io(Arc<str>),
 }

@@ -47,6 +47,10 @@ pub(super) fn write(out: &mut Vec<u8>, event: &Event<'_>, options: &Options) {
     };
     out.extend_from_slice(if event.allowed { b"allowed=true\tugi=" } else { b"allowed=false\tugi=" });
     put(out, |out| match &caller.real_user {
+        // a token vouches for both
+        Some(real) if caller.method == AuthenticationMethod::Token => {
+            write!(out, "{} (auth:TOKEN) via {real} (auth:TOKEN)", caller.user)
+        }
         Some(real) => write!(out, "{} (auth:PROXY) via {real} (auth:{})", caller.user, method(caller.method)),
         None => write!(out, "{} (auth:{})", caller.user, method(caller.method)),
     });

@@ -12,8 +12,7 @@ use hadoop_proto::frame::{AUTH_NONE, AUTH_SASL, ConnectionHeader, put_message, p
 use hadoop_proto::wire::Sink;
 use prost::Message;
 use rpc::Settings;
-use security::Unauthorized;
-use security::sasl::{Exchange, Mechanisms, Offer, Step};
+use security::sasl::{Exchange, Failure, Mechanisms, Offer, Offers, Step};
 use std::sync::Arc;
 use support::{Port, port, port_for, users};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -29,14 +28,18 @@ struct DoublingExchange {
 }
 
 impl Mechanisms for Doubling {
-    fn offers(&self) -> Vec<Offer> {
-        vec![Offer {
+    fn methods(&self) -> Vec<String> {
+        vec!["KERBEROS".into()]
+    }
+    fn offers(&self) -> Offers {
+        let offer = Offer {
             method: "KERBEROS".into(),
             mechanism: "DOUBLE".into(),
             protocol: "nn".into(),
             server_id: "h".into(),
             challenge: None,
-        }]
+        };
+        Offers { all: vec![offer], begun: None }
     }
     fn begin(&self, method: &str, mechanism: &str) -> Option<Box<dyn Exchange>> {
         ((method, mechanism) == ("KERBEROS", "DOUBLE"))
@@ -45,7 +48,7 @@ impl Mechanisms for Doubling {
 }
 
 impl Exchange for DoublingExchange {
-    fn step(&mut self, token: &[u8]) -> Result<Step, Unauthorized> {
+    fn step(&mut self, token: &[u8]) -> Result<Step, Failure> {
         match (self.asked, token) {
             (false, b"hello") => {
                 self.asked = true;
@@ -53,9 +56,9 @@ impl Exchange for DoublingExchange {
             }
             (true, [4]) => {
                 let token = Some(b"welcome".to_vec());
-                Ok(Step::Proved { principal: "kim".into(), method: AuthenticationMethod::Kerberos, token })
+                Ok(Step::Proved { principal: "kim".into(), real: None, method: AuthenticationMethod::Kerberos, token })
             }
-            _ => Err(Unauthorized("wrong double".into())),
+            _ => Err(Failure::Refused("wrong double".into())),
         }
     }
 }

@@ -15,6 +15,7 @@ mod namenode;
 mod reconfiguration;
 mod refresh;
 pub mod table;
+pub mod tokens;
 pub mod topology;
 
 use blocks::StorageInfo;

@@ -119,6 +119,12 @@ impl Buffer {
         self.end();
         self.start()
     }
+    /// The same; the next segment is of another layout.
+    pub fn roll_to(&mut self, layout: LayoutVersion) -> Txid {
+        self.end();
+        self.layout = layout;
+        self.start()
+    }
     fn start(&mut self) -> Txid {
         self.segment = self.next;
         self.pieces.push(Piece::Start { first: Txid(self.next), layout: self.layout });

@@ -11,7 +11,7 @@ use vocab::Txid;
 /// wait for, since most of them would have waited for that batch or the next, and one sync does for more of them.
 const MANY: u64 = 8;
 /// As long as a sync takes on an ordinary disk.
-const GATHERING: Duration = Duration::from_micros(500);
+static GATHERING: std::sync::LazyLock<Duration> = std::sync::LazyLock::new(|| Duration::from_micros(std::env::var("IRON_G").ok().and_then(|v| v.parse().ok()).unwrap_or(500)));
 
 /// What the thread owns.
 #[derive(Debug)]
@@ -73,7 +73,7 @@ impl Flush {
             if !empty && wanted && gather && !lane.closed {
                 gather = false;
                 drop(lane);
-                std::thread::sleep(GATHERING);
+                if !GATHERING.is_zero() { std::thread::sleep(*GATHERING) };
                 continue;
             }
             if !empty && (wanted || rested || lane.closed) {

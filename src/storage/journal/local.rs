@@ -53,6 +53,15 @@ impl Unusable {
     }
 }
 
+/// What is done with an open segment that has intact records behind damage.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Damage {
+    /// The segment is left alone and cannot be used.
+    Refused,
+    /// It is finalized with the damage in it: whoever reads it is asked.
+    Kept,
+}
+
 /// Finalizes open segments of an earlier run in every `current`. Directories that fail are left out; `enough` says whether those
 /// that are left suffice.
 ///
@@ -62,12 +71,13 @@ pub fn recover(
     disk: &dyn Disk,
     currents: &[PathBuf],
     max: usize,
+    damage: Damage,
     enough: impl FnOnce(&[&Path]) -> bool,
 ) -> Result<Recovery, StorageError> {
     let mut recovery = Recovery::default();
     let mut lost: Option<(Txid, String)> = None;
     for current in currents {
-        match recover_directory(disk, current, max, &mut recovery.done) {
+        match recover_directory(disk, current, max, damage, &mut recovery.done) {
             Ok(()) => {}
             Err(unusable) => {
                 lost = lost.max(unusable.later.map(|later| (later, unusable.reason.clone())));
@@ -131,6 +141,7 @@ fn recover_directory(
     disk: &dyn Disk,
     current: &Path,
     max: usize,
+    damage: Damage,
     done: &mut Vec<(PathBuf, Recovered)>,
 ) -> Result<(), Unusable> {
     let io = |path: &Path| {
@@ -148,7 +159,7 @@ fn recover_directory(
             Kind::InProgress(first) => {
                 let same = |other: &String| matches!(names::kind(other), Kind::Finalized(start, _) if start == first);
                 let finalized = listed.iter().find(|other| same(other));
-                let recovered = recover_segment(disk, &path, first, max, finalized.map(String::as_str))?;
+                let recovered = recover_segment(disk, &path, first, max, damage, finalized.map(String::as_str))?;
                 done.push((current.to_owned(), recovered));
             }
             _ => {}
@@ -162,6 +173,7 @@ fn recover_segment(
     path: &Path,
     first: Txid,
     max: usize,
+    damage: Damage,
     finalized: Option<&str>,
 ) -> Result<Recovered, Unusable> {
     let io = |error: std::io::Error| Unusable::new(format!("{}: {error}", path.display()));
@@ -186,7 +198,10 @@ fn recover_segment(
         }
         Err(error) => return Err(Unusable::new(format!("{}: {error}", path.display()))),
     };
-    if let Tail::Damaged { offset, reason, later } = scan.tail {
+    let mut last = scan.last;
+    if let Tail::Damaged { offset, ref reason, later } = scan.tail
+        && damage == Damage::Refused
+    {
         let text = format!(
             "{}: damaged at offset {offset} ({reason}), but intact up to transaction {later} after that. Nothing was changed. \
              Start from another copy, or see what can be saved with the recovery mode.",
@@ -194,7 +209,10 @@ fn recover_segment(
         );
         return Err(Unusable { reason: text, later: Some(later) });
     }
-    let Some(last) = scan.last else {
+    if let Tail::Damaged { later, .. } = scan.tail {
+        last = last.max(Some(later));
+    }
+    let Some(last) = last else {
         durable::rename(disk, path, &aside(".empty")).map_err(io)?;
         return Ok(Recovered::Empty(path.to_owned()));
     };

@@ -11,6 +11,7 @@ pub mod local;
 pub mod reader;
 mod segment;
 mod set;
+pub mod tail;
 mod watermark;
 
 pub use buffer::{Batch, Piece};
@@ -231,6 +232,17 @@ impl Journal {
             return self.beyond(&mut lane);
         }
         let first = lane.buffer.roll();
+        self.appended(&mut lane);
+        first
+    }
+
+    /// As [`Journal::roll`]; the new segment and what follows it are of another layout.
+    pub fn roll_to(&self, layout: LayoutVersion) -> Txid {
+        let mut lane = self.shared.lane.lock();
+        if lane.ended() {
+            return self.beyond(&mut lane);
+        }
+        let first = lane.buffer.roll_to(layout);
         self.appended(&mut lane);
         first
     }

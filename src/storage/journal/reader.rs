@@ -121,6 +121,18 @@ impl SegmentReader {
         Ok(Some(frame))
     }
 
+    /// Goes on to the first record of transaction `txid` or later, decoding none of those before it.
+    ///
+    /// # Errors
+    /// Those of [`SegmentReader::next`], but for bodies that are none.
+    pub fn skip_until(&mut self, txid: Txid) -> Result<(), ReadError> {
+        while let Some(hop) = self.look()?.filter(|hop| hop.txid < txid) {
+            self.start += hop.length;
+            self.offset += hop.length as u64;
+        }
+        Ok(())
+    }
+
     /// Leaves out the damage at the present offset: goes on to the next intact record; false if there is none.
     ///
     /// # Errors

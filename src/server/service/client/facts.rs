@@ -94,8 +94,8 @@ pub(super) fn data_encryption_key(request: &Request<'_>) -> Answer {
 }
 
 pub(super) fn current_txid(request: &Request<'_>) -> Answer {
-    superuser(request.shared, request.caller, "getCurrentEditLogTxid")?;
     request.read(|_| Ok(()))?;
+    superuser(request.shared, request.caller, "getCurrentEditLogTxid")?;
     message(&GetCurrentEditLogTxidResponseProto { txid: request.shared.engine.journal().last_assigned().0 as i64 })
 }
 

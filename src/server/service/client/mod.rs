@@ -106,7 +106,6 @@ pub(super) fn at_once(request: &Request<'_>) -> Option<Answer> {
         Operation::Msync => facts::msync(request),
         Operation::SetBalancerBandwidth => admin::balancer_bandwidth(request),
         Operation::UpgradeStatus => admin::upgrade_status(request),
-        Operation::RollingUpgrade => admin::rolling_upgrade(request),
         Operation::GetSlowDatanodeReport => admin::slow_datanodes(request),
         _ => return None,
     })
@@ -184,6 +183,7 @@ pub(super) async fn in_time(request: &Request<'_>) -> Answer {
         Operation::GetEditsFromTxid => events::edits_from(request).await,
         Operation::ListCorruptFileBlocks => upkeep::corrupt_files(request).await,
         Operation::FinalizeUpgrade => upkeep::finalize_upgrade(request).await,
+        Operation::RollingUpgrade => admin::rolling_upgrade(request).await,
         _ => missing::answer(request),
     }
 }

@@ -1,5 +1,6 @@
 //! The protocols over real sockets against a name node in this process.
 
+mod followers;
 pub(crate) mod world;
 
 use super::table::PortKind;
