@@ -144,8 +144,8 @@ impl Blocks {
         }
     }
 
-    /// Forgets replicas whose reported stamp is not the block's: they missed a pipeline recovery.
-    pub(crate) fn drop_stale_replicas(&mut self, store: &mut Store, b: BlockHandle) {
+    /// Forgets replicas whose reported stamp is not the block's: they missed a pipeline recovery (Hadoop's `removeStaleReplicas`).
+    pub fn drop_stale_replicas(&mut self, store: &mut Store, b: BlockHandle) {
         let info = store.block(b);
         let Some(c) = self.construction.get(&info.block.id) else { return };
         let stale: SmallVec<[StorageNumber; 4]> =

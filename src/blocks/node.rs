@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 use std::fmt;
 use std::sync::Arc;
 use vocab::TimeMs;
-use vocab::time::MonotonicMs;
+use vocab::time::{MonotonicMs, Now};
 
 /// Number of a DataNode within this process; given out in order of first registration, never used twice.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -156,6 +156,33 @@ pub struct Node {
 }
 
 impl Node {
+    /// A node that was not heard from yet.
+    pub(crate) fn new(number: NodeNumber, id: DatanodeId, now: Now) -> Node {
+        Node {
+            number,
+            id,
+            software_version: "".into(),
+            location: crate::DEFAULT_RACK.into(),
+            upgrade_domain: None,
+            admin: AdminState::Normal,
+            maintenance_expires: TimeMs(0),
+            alive: false,
+            registered: false,
+            disallowed: false,
+            volumes: SmallVec::new(),
+            stats: NodeStats::default(),
+            volume_failures: None,
+            last_update: now.monotonic,
+            last_update_wall: now.wall,
+            last_report: MonotonicMs(0),
+            last_report_wall: TimeMs(0),
+            heartbeat_since_registration: false,
+            scheduled: [[0; 6]; 2],
+            scheduled_rolled: now.monotonic,
+            mailbox: Mailbox::default(),
+            draining: false,
+        }
+    }
     /// Whether it serves: neither leaving, gone, nor in maintenance.
     pub fn in_service(&self) -> bool {
         self.admin == AdminState::Normal

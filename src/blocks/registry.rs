@@ -1,14 +1,14 @@
 //! DataNodes and their volumes by number and by name, and the rules of registration (Hadoop's `DatanodeManager`).
 
 use crate::topology::{DEFAULT_RACK, Topology};
-use crate::{AdminState, Blocks, DatanodeId, Mailbox, Node, NodeNumber, NodeStats, Volume, VolumeId, VolumeState};
+use crate::{AdminState, Blocks, DatanodeId, Node, NodeNumber, NodeStats, Volume, VolumeId, VolumeState};
 use hashbrown::HashMap;
 use record::StorageNumber;
 use smallvec::SmallVec;
 use std::fmt;
 use std::sync::Arc;
 use vocab::Refusal;
-use vocab::time::{MonotonicMs, Now};
+use vocab::time::Now;
 
 /// Which file system a server or a DataNode belongs to (Hadoop's `StorageInfo`).
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -185,30 +185,7 @@ impl Registry {
 
     fn add_node(&mut self, id: DatanodeId, now: Now) -> NodeNumber {
         let number = NodeNumber(self.nodes.len() as u32);
-        self.nodes.push(Some(Box::new(Node {
-            number,
-            id,
-            software_version: "".into(),
-            location: DEFAULT_RACK.into(),
-            upgrade_domain: None,
-            admin: AdminState::Normal,
-            maintenance_expires: vocab::TimeMs(0),
-            alive: false,
-            registered: false,
-            disallowed: false,
-            volumes: SmallVec::new(),
-            stats: NodeStats::default(),
-            volume_failures: None,
-            last_update: now.monotonic,
-            last_update_wall: now.wall,
-            last_report: MonotonicMs(0),
-            last_report_wall: vocab::TimeMs(0),
-            heartbeat_since_registration: false,
-            scheduled: [[0; 6]; 2],
-            scheduled_rolled: now.monotonic,
-            mailbox: Mailbox::default(),
-            draining: false,
-        })));
+        self.nodes.push(Some(Box::new(Node::new(number, id, now))));
         number
     }
 
@@ -401,8 +378,6 @@ impl Blocks {
         node.heartbeat_since_registration = false;
         node.last_update = now.monotonic;
         node.last_update_wall = now.wall;
-        // an order given before the restart is not obeyed any more
-        node.mailbox.clear();
         let volumes = node.volumes.clone();
         for s in volumes {
             let v = self.registry.volume_mut(s).expect("listed");

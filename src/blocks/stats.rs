@@ -1,10 +1,10 @@
 //! Sums for clients, administrators and metrics.
 
 use crate::redundancy::Level;
-use crate::{AdminState, Blocks, DatanodeId, Node, NodeNumber, Volume};
+use crate::{AdminState, Blocks, DatanodeId, HostEntry, Node, NodeNumber, Volume};
 use record::Store;
-use vocab::BlockId;
-use vocab::time::MonotonicMs;
+use vocab::time::{MonotonicMs, Now};
+use vocab::{BlockId, TimeMs};
 
 /// Sums over all live nodes and the block map. Bytes unless said.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -189,31 +189,32 @@ impl Blocks {
         self.low.after(Level::Corrupt, ticket)
     }
 
-    /// Hosts of the include list that never registered: reports and pages list them as dead nodes without an id. With each, whether it is
-    /// excluded too.
-    pub fn never_registered(&self) -> Vec<(DatanodeId, bool)> {
+    /// Hosts of the include list that never registered: reports and pages list them as dead nodes without an id, decommissioned if they are excluded
+    /// too.
+    pub fn never_registered(&self) -> Vec<Node> {
         let unknown = self.hosts.included.iter().filter(|e| !self.registry.nodes().any(|n| e.covers(&n.id)));
-        unknown
-            .map(|e| {
-                let id = DatanodeId {
-                    ip: e.host.clone(),
-                    host: e.host.clone(),
-                    transfer_port: if e.port == 0 { 9866 } else { e.port },
-                    info_port: 9864,
-                    info_secure_port: 9865,
-                    ipc_port: 9867,
-                    ..DatanodeId::default()
-                };
-                let excluded = self.hosts.is_excluded(&id);
-                (id, excluded)
-            })
-            .collect()
+        let never = Now { wall: TimeMs(0), monotonic: MonotonicMs(0) };
+        let node = |e: &HostEntry| {
+            let id = DatanodeId {
+                ip: e.host.clone(),
+                host: e.host.clone(),
+                transfer_port: if e.port == 0 { 9866 } else { e.port },
+                info_port: 9864,
+                info_secure_port: 9865,
+                ipc_port: 9867,
+                ..DatanodeId::default()
+            };
+            let admin = if self.hosts.is_excluded(&id) { AdminState::Decommissioned } else { AdminState::Normal };
+            Node { admin, ..Node::new(NodeNumber(u32::MAX), id, never) }
+        };
+        unknown.map(node).collect()
     }
 
-    /// The nodes of a report, in order of first registration.
+    /// The nodes of a report, in order of first registration; those that the lists do not include (any more) are in none.
     pub fn datanode_report(&self, kind: ReportKind) -> Vec<&Node> {
         self.registry
             .nodes()
+            .filter(|n| self.hosts.is_included(&n.id))
             .filter(|n| match kind {
                 ReportKind::All => true,
                 ReportKind::Live => n.alive,

@@ -163,7 +163,9 @@ fn dead_nodes_with_a_listed_host_that_never_registered_hdfs_17559() {
     w.node(1);
     let missing = w.blocks.never_registered();
     assert_eq!(missing.len(), 1);
-    assert_eq!((&*missing[0].0.host, &*missing[0].0.uuid, missing[0].1), ("dn9.example", "", true));
+    let node = &missing[0];
+    let seen = (&*node.id.host, &*node.id.uuid, node.admin, node.alive);
+    assert_eq!(seen, ("dn9.example", "", AdminState::Decommissioned, false));
     assert_eq!(w.blocks.datanode_report(ReportKind::All).len(), 1);
 }
 

@@ -50,6 +50,9 @@ fn replicas_that_missed_a_pipeline_recovery_are_forgotten() {
     let newer = Block { stamp: GenerationStamp(1_002), ..block };
     w.store.edit_block(b, |i| i.block = newer);
     w.blocks.block_updated(&mut w.store, b);
+    assert_eq!(w.holders(1), [w.number(3)]);
+    w.blocks.drop_stale_replicas(&mut w.store, b);
+    assert_eq!(w.holders(1), [], "no reader is sent to what the new pipeline left behind");
     let pipeline = [1, 2].map(|n| w.blocks.find_storage(&format!("uuid-{n}"), &format!("DS-{n}")).expect("there"));
     w.blocks.begin_construction(&w.store, b, &pipeline);
     w.received(1, newer);
@@ -135,4 +138,21 @@ fn room_is_set_aside_once_per_block() {
     let storage = w.blocks.expected(BlockId(1))[0];
     w.blocks.begin_construction(&w.store, b, &[storage]);
     assert_eq!(w.blocks.node(w.number(1)).expect("there").blocks_scheduled(), 1);
+}
+
+#[test]
+fn a_leader_that_registers_anew_still_gets_its_order() {
+    let mut w = World::new(Settings::default());
+    w.node(1);
+    let (b, block) = open(&mut w, 1, &[1]);
+    let gone = w.block(2, 1).1;
+    w.received(1, gone);
+    assert!(w.blocks.begin_recovery(&mut w.store, b, GenerationStamp(1_005)));
+    w.remove(2);
+    w.round();
+    w.register_on(1, DEFAULT_RACK);
+    let orders = w.beat(1);
+    let [Command::Recover(recoveries)] = &orders[..] else { panic!("{orders:?}") };
+    assert_eq!((recoveries[0].block, recoveries[0].recovery_id), (block, 1_005));
+    assert_eq!(w.deletions(1), [2], "and what it is to delete");
 }

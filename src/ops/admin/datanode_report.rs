@@ -1,26 +1,35 @@
 //! getDatanodeReport, getDatanodeStorageReport.
 
 use crate::View;
-use blocks::{Node, ReportKind, Volume};
+use blocks::{Node, ReportKind};
 use vocab::Refusal;
 
-/// getDatanodeReport: DataNodes of a kind. Superusers only.
-///
-/// # Errors
-/// `AccessControl`.
-pub fn get_datanode_report<'a>(view: &View<'a>, kind: ReportKind) -> Result<Vec<&'a Node>, Refusal> {
-    view.check_superuser()?;
-    Ok(view.state.blocks.datanode_report(kind))
+/// DataNodes of a kind.
+#[derive(Debug)]
+pub struct DatanodeReport<'a> {
+    /// Those that are known.
+    pub known: Vec<&'a Node>,
+    /// Hosts of the include list that were never heard from: they count as dead.
+    pub unheard: Vec<Node>,
 }
 
-/// getDatanodeStorageReport: DataNodes of a kind with their volumes. Superusers only.
+impl DatanodeReport<'_> {
+    /// All, known ones first.
+    pub fn nodes(&self) -> impl Iterator<Item = &Node> {
+        self.known.iter().copied().chain(&self.unheard)
+    }
+}
+
+/// getDatanodeReport, getDatanodeStorageReport: DataNodes of a kind. Superusers only.
 ///
 /// # Errors
 /// `AccessControl`.
-pub fn get_datanode_storage_report<'a>(
-    view: &View<'a>,
-    kind: ReportKind,
-) -> Result<Vec<(&'a Node, Vec<&'a Volume>)>, Refusal> {
-    let nodes = get_datanode_report(view, kind)?;
-    Ok(nodes.into_iter().map(|node| (node, view.state.blocks.volumes_of(node).collect())).collect())
+pub fn get_datanode_report<'a>(view: &View<'a>, kind: ReportKind) -> Result<DatanodeReport<'a>, Refusal> {
+    view.check_superuser()?;
+    let blocks = &view.state.blocks;
+    let unheard = match kind {
+        ReportKind::All | ReportKind::Dead => blocks.never_registered(),
+        _ => Vec::new(),
+    };
+    Ok(DatanodeReport { known: blocks.datanode_report(kind), unheard })
 }

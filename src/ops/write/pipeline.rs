@@ -137,9 +137,13 @@ impl Write for UpdatePipeline {
         let targets: Vec<StorageNumber> = self.targets.iter().filter_map(found).collect();
         turn.log(Record::UpdateBlocks { path: Cow::Owned(path), blocks, rpc });
         let state = turn.soft();
-        // An empty pipeline says nothing: the places stay.
-        if let Some(b) = state.store.find_block(self.new.id).filter(|_| !self.targets.is_empty()) {
-            state.blocks.begin_construction(&state.store, b, &targets);
+        if let Some(b) = state.store.find_block(self.new.id) {
+            // what the nodes of the old pipeline have is of an old stamp until they report the new one
+            state.blocks.drop_stale_replicas(&mut state.store, b);
+            // An empty pipeline says nothing: the places stay.
+            if !self.targets.is_empty() {
+                state.blocks.begin_construction(&state.store, b, &targets);
+            }
         }
         Ok(())
     }

@@ -246,12 +246,26 @@ impl NameNodeBeans {
                     .datanode_report(blocks::ReportKind::All)
                     .into_iter()
                     .for_each(|n| seen.add(&state.blocks, n, now));
-                for (id, excluded) in state.blocks.never_registered() {
+                for node in state.blocks.never_registered() {
+                    let (id, excluded) = (&node.id, node.admin == blocks::AdminState::Decommissioned);
                     seen.dead
-                        .push((blocks::with_port(&id.host, id.transfer_port), never_registered(&id, excluded, now)));
+                        .push((blocks::with_port(&id.host, id.transfer_port), never_registered(id, excluded, now)));
                 }
             }
             seen
+        })
+    }
+
+    /// The rolling upgrade that runs, if one does.
+    fn rolling_upgrade(&self) -> Json {
+        let told = self.shared.engine.rolling_upgrade(&nobody());
+        told.ok().flatten().map_or(Json::Null, |told| {
+            Json::object([
+                ("blockPoolId", (&*self.shared.identity.block_pool).into()),
+                ("createdRollbackImages", told.rollback_image.into()),
+                ("finalizeTime", told.finalized.unwrap_or_default().0.into()),
+                ("startTime", told.start.0.into()),
+            ])
         })
     }
 
@@ -292,7 +306,7 @@ impl NameNodeBeans {
             ("CacheUsed", stats.cache_used.into()),
             ("SoftwareVersion", (&*identity.software_version).into()),
             ("EnteringMaintenanceNodes", object(&seen.entering_maintenance)),
-            ("RollingUpgradeStatus", Json::Null),
+            ("RollingUpgradeStatus", self.rolling_upgrade()),
             ("Used", stats.used.into()),
             ("Free", stats.remaining.into()),
             ("Total", stats.capacity.into()),

@@ -3,7 +3,7 @@
 use super::super::audit;
 use super::super::convert::datanode::{put_info, put_storage_report};
 use super::super::convert::nested;
-use super::super::{Answer, EMPTY, Shared, Writing, decode, message, superuser, unsupported};
+use super::super::{Answer, EMPTY, Shared, Writing, decode, message, superuser};
 use super::{Request, boolean};
 use ::blocks::ReportKind;
 use bytes::BytesMut;
@@ -16,8 +16,9 @@ use hadoop_proto::hdfs::{
 };
 use observe::RemoteException;
 use observe::remote_exception::class;
-use ops::admin::datanode_report::{get_datanode_report, get_datanode_storage_report};
+use ops::admin::datanode_report::get_datanode_report;
 use ops::admin::safe_mode::{SafeModeAction, SetSafeMode};
+use ops::table::Category;
 use state::RetryPayload;
 use vocab::{Caller, Txid};
 
@@ -98,7 +99,7 @@ pub(super) fn datanode_report(request: &Request<'_>) -> Answer {
     superuser(request.shared, request.caller, "datanodeReport")?;
     let mut out = BytesMut::new();
     request.read(|v| {
-        for node in get_datanode_report(v, report_kind(asked.r#type()))? {
+        for node in get_datanode_report(v, report_kind(asked.r#type()))?.nodes() {
             nested(&mut out, 1, |out| put_info(out, v.state.blocks.block_count_of(node), node));
         }
         Ok(())
@@ -111,8 +112,8 @@ pub(super) fn datanode_storage_report(request: &Request<'_>) -> Answer {
     superuser(request.shared, request.caller, "getDatanodeStorageReport")?;
     let mut out = BytesMut::new();
     request.read(|v| {
-        for (node, volumes) in get_datanode_storage_report(v, report_kind(asked.r#type()))? {
-            nested(&mut out, 1, |out| put_storage_report(out, &v.state.blocks, node, &volumes));
+        for node in get_datanode_report(v, report_kind(asked.r#type()))?.nodes() {
+            nested(&mut out, 1, |out| put_storage_report(out, &v.state.blocks, node));
         }
         Ok(())
     })?;
@@ -137,29 +138,40 @@ pub(super) fn upgrade_status(request: &Request<'_>) -> Answer {
     message(&UpgradeStatusResponseProto { upgrade_finalized: request.shared.identity.upgrade_finalized() })
 }
 
-/// Tells whether a rolling upgrade runs. To begin or to end one is not done here.
-pub(super) fn rolling_upgrade(request: &Request<'_>) -> Answer {
+/// Tells of a rolling upgrade, begins or finalizes one.
+pub(super) async fn rolling_upgrade(request: &Request<'_>) -> Answer {
     let asked: RollingUpgradeRequestProto = decode(request.body.clone())?;
+    let (shared, caller) = (request.shared, request.caller);
     let verb = match asked.action() {
         RollingUpgradeActionProto::Query => "query",
         RollingUpgradeActionProto::Start => "start",
         RollingUpgradeActionProto::Finalize => "finalize",
     };
-    superuser(request.shared, request.caller, &format!("{verb}RollingUpgrade"))?;
-    let started = request.read(|view| Ok(view.state.sequences.rolling_upgrade_start))?;
-    let rolling_upgrade_info = match (asked.action(), started) {
-        (RollingUpgradeActionProto::Query | RollingUpgradeActionProto::Finalize, None) => None,
-        (RollingUpgradeActionProto::Query, Some(start)) => Some(RollingUpgradeInfoProto {
-            status: RollingUpgradeStatusProto {
-                block_pool_id: request.shared.identity.block_pool.to_string(),
-                finalized: Some(false),
-            },
-            start_time: start.0 as u64,
-            finalize_time: 0,
-            created_rollback_images: true,
-        }),
-        _ => return Err(unsupported("rollingUpgrade")),
+    superuser(shared, caller, &format!("{verb}RollingUpgrade"))?;
+    let engine = &shared.engine;
+    let told = match asked.action() {
+        RollingUpgradeActionProto::Query => {
+            request.read(|_| Ok(()))?;
+            engine.rolling_upgrade(caller)?
+        }
+        RollingUpgradeActionProto::Start => {
+            engine.gate().pass(Category::Write)?;
+            Some(engine.start_rolling_upgrade(caller).await?)
+        }
+        RollingUpgradeActionProto::Finalize => {
+            engine.gate().pass(Category::Write)?;
+            engine.finalize_rolling_upgrade(caller).await?
+        }
     };
+    let rolling_upgrade_info = told.map(|told| RollingUpgradeInfoProto {
+        status: RollingUpgradeStatusProto {
+            block_pool_id: shared.identity.block_pool.to_string(),
+            finalized: Some(told.finalized.is_some()),
+        },
+        start_time: told.start.0 as u64,
+        finalize_time: told.finalized.unwrap_or_default().0 as u64,
+        created_rollback_images: told.rollback_image,
+    });
     message(&RollingUpgradeResponseProto { rolling_upgrade_info })
 }
 

@@ -4,7 +4,7 @@ use super::kinds::{kind_from_wire, kind_to_wire};
 use super::{located, nested};
 use blocks::{
     Blocks, Command, DatanodeId, Heartbeat, IncrementalKind, Node, Rebuild, Registration, Reported, StorageInfo, Target,
-    Volume, VolumeFailures, VolumeId, VolumeReport, VolumeState,
+    VolumeFailures, VolumeId, VolumeReport, VolumeState,
 };
 use bytes::BytesMut;
 use hadoop_proto::datanode::{
@@ -228,7 +228,10 @@ pub fn put_info(out: &mut BytesMut, block_count: u64, node: &Node) {
     out.put_varint_field(15, node.last_report_wall.0 as u64);
     out.put_varint_field(16, node.last_report.0);
     out.put_varint_field(17, block_count);
-    out.put_bytes_field(18, node.software_version.as_bytes());
+    // of a node that never registered it is not known
+    if !node.software_version.is_empty() {
+        out.put_bytes_field(18, node.software_version.as_bytes());
+    }
 }
 
 fn put_id(out: &mut BytesMut, id: &DatanodeId) {
@@ -242,9 +245,9 @@ fn put_id(out: &mut BytesMut, id: &DatanodeId) {
 }
 
 /// Writes the content of a `DatanodeStorageReportProto`: the node and the figures of its volumes.
-pub fn put_storage_report(out: &mut BytesMut, blocks: &Blocks, node: &Node, volumes: &[&Volume]) {
+pub fn put_storage_report(out: &mut BytesMut, blocks: &Blocks, node: &Node) {
     nested(out, 1, |out| put_info(out, blocks.block_count_of(node), node));
-    for v in volumes {
+    for v in blocks.volumes_of(node) {
         nested(out, 2, |out| {
             out.put_bytes_field(1, v.id.as_bytes());
             out.put_varint_field(3, v.capacity);
