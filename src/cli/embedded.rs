@@ -5,7 +5,7 @@ use super::question::Answer;
 use super::{hadoop, supervise};
 use crate::config::settings::{OfflineSettings, Settings};
 use crate::config::{Environment, Source, embedded};
-use crate::node::{self, Launch, Serving, StartError, logging};
+use crate::node::{self, Launch, Serving, StartError, StartMode, logging};
 use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -61,7 +61,7 @@ fn act(data: &Path, datanodes: u16) -> Result<u8, StartError> {
         return Err(StartError::Unsupported(reason));
     }
     let mut children = Vec::new();
-    let code = node::run(Launch { source, configuration, settings, user, upgrade: None }, async |serving| {
+    let code = node::run(Launch { source, configuration, settings, user, mode: StartMode::Regular }, async |serving| {
         for number in 1..=datanodes {
             children.push(start_datanode(&layout, number, &serving)?);
         }

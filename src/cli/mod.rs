@@ -78,6 +78,9 @@ pub enum Command {
     /// Makes an image from an arena file: started by a NameNode that has just written one.
     #[command(hide = true)]
     EncodeImage {
+        /// Its form.
+        #[command(flatten)]
+        form: node::Form,
         /// The arena file.
         arena: PathBuf,
         /// Folders for the image.
@@ -96,7 +99,7 @@ pub fn run() -> ExitCode {
         Some(Command::Size { image }) => tools::estimate_size(&image),
         Some(Command::Oev { options }) => tools::view_edits(&words(&options)),
         Some(Command::Supervise { words }) => supervise::run(&words),
-        Some(Command::EncodeImage { arena, folders }) => encode_image(&arena, &folders),
+        Some(Command::EncodeImage { form, arena, folders }) => encode_image(&arena, &folders, &form),
         None => embedded::run(&arguments.data, arguments.with_datanodes),
     }
 }
@@ -106,8 +109,8 @@ fn words(options: &[OsString]) -> Vec<String> {
 }
 
 /// The hidden command: what it says goes to its parent.
-fn encode_image(arena: &Path, folders: &[PathBuf]) -> ExitCode {
-    match node::encode_image(arena, folders) {
+fn encode_image(arena: &Path, folders: &[PathBuf], form: &node::Form) -> ExitCode {
+    match node::encode_image(arena, folders, form) {
         Ok(report) => {
             print!("{report}");
             ExitCode::SUCCESS

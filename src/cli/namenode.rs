@@ -1,10 +1,10 @@
 //! `ironroot namenode`: what `hdfs namenode` does with the same words.
 
-use super::question::{Answer, confirm};
+use super::question::{Answer, Choices, confirm};
 use super::startup::{self, StartupOption, USAGE};
 use crate::config::settings::{Identity, OfflineSettings, Settings};
 use crate::config::{Configuration, Environment, Source, default_directory, not_honoured, take_generic_options};
-use crate::node::{self, Launch, StartError, Upgrade, logging};
+use crate::node::{self, Launch, StartError, logging};
 use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -17,6 +17,11 @@ const GENERIC: &str = "\nGeneric options, before all others:\n-conf <file>\tone 
 const ROLLBACK_NOTICE: &str = "\"rollBack\" will remove the current state of the file system,\nreturning you to the state prior to initiating your recent.\n\
 upgrade. This action is permanent and cannot be undone. If you\nare performing a rollback in an HA environment, you should be\n\
 certain that no NameNode process is running on any host.";
+
+/// What Hadoop asks before a recovery, with `-force` too.
+const RECOVERY_QUESTION: &str = "You have selected Metadata Recovery mode.  This mode is intended to recover lost metadata on a corrupt \
+filesystem.  Metadata recovery mode often permanently deletes data from your HDFS filesystem.  Please back up your edit log and fsimage before \
+trying this!\n\nAre you ready to proceed? (Y/N)\n";
 
 /// Runs to the end of the NameNode, or of what the option asks for; the exit code is Hadoop's.
 pub fn run(words: &[String]) -> ExitCode {
@@ -61,6 +66,7 @@ fn act(words: &[String], user: &str, directory: Option<PathBuf>) -> Result<u8, S
     let option = match StartupOption::parse(rest) {
         Ok(option) => option,
         // Quirk: usage_is_no_failure: options that are not understood end with status 0
+        Err(usage) if usage.fatal => return Err(StartError::Unsupported(usage.reason.unwrap_or_default())),
         Err(usage) => {
             if let Some(reason) = usage.reason {
                 tracing::error!("{reason}");
@@ -70,23 +76,35 @@ fn act(words: &[String], user: &str, directory: Option<PathBuf>) -> Result<u8, S
         }
     };
     match option {
-        StartupOption::Regular => {
+        StartupOption::Serve(mode) => {
             let settings = online(&configuration, identity)?;
             let user = user.to_owned();
-            node::run(Launch { source, configuration, settings, user, upgrade: None }, async |_| Ok(()))
+            node::run(Launch { source, configuration, settings, user, mode }, async |_| Ok(()))
         }
-        StartupOption::Upgrade { upgrade: Upgrade { rename_reserved: true, .. }, .. } => {
-            let text = "The option -renameReserved is not supported yet. Nothing was changed.";
-            Err(StartError::Unsupported(text.to_owned()))
-        }
-        StartupOption::Upgrade { upgrade, serve: true } => {
-            let settings = online(&configuration, identity)?;
-            let (user, upgrade) = (user.to_owned(), Some(upgrade));
-            node::run(Launch { source, configuration, settings, user, upgrade }, async |_| Ok(()))
-        }
-        StartupOption::Upgrade { upgrade, serve: false } => {
+        StartupOption::UpgradeOnly(upgrade) => {
             node::upgrade_only(&online(&configuration, identity)?, &upgrade)?;
             Ok(0)
+        }
+        StartupOption::Recover { force } => {
+            let asked = confirm(RECOVERY_QUESTION, &mut io::stdin().lock(), &mut io::stderr());
+            if !asked.map_err(StartError::system("standard input"))? {
+                eprintln!("Recovery aborted at user request.\n");
+                return Ok(0);
+            }
+            tracing::info!("starting recovery...");
+            if node::recover(&online(&configuration, identity)?, &mut Choices { always: force })? {
+                tracing::info!("RECOVERY COMPLETE");
+            } else {
+                tracing::error!("Exiting on user request.");
+            }
+            Ok(0)
+        }
+        StartupOption::InitializeSharedEdits => {
+            tracing::error!("No shared edits directory configured for namespace null namenode null");
+            Ok(0)
+        }
+        StartupOption::BootstrapStandby => {
+            Err(StartError::Unsupported("HA is not enabled for this namenode.".to_owned()))
         }
         StartupOption::Rollback => {
             eprint!("{ROLLBACK_NOTICE}");

@@ -10,6 +10,7 @@ use std::time::Duration;
 use storage::arena;
 use storage::image::{self, SaveContext, SaveError};
 use storage::purge::{Purged, Retention, purge};
+use storage::{StorageInfo, version};
 use vocab::{Caller, LayoutVersion, Refusal, Txid};
 
 /// Inodes that are freed in one slice while a save waits for detached subtrees to be gone.
@@ -26,10 +27,10 @@ pub struct Checkpoints {
     pub edits_folders: Vec<PathBuf>,
     /// What a purge keeps.
     pub retention: Retention,
-    /// `namespaceID` of the storage.
-    pub namespace_id: u32,
-    /// Layout of images.
-    pub layout: LayoutVersion,
+    /// All `current` folders, for VERSION.
+    pub folders: Vec<PathBuf>,
+    /// What VERSION says; its layout is older than ours where directories were started from that were not upgraded.
+    pub storage: Mutex<StorageInfo>,
     /// Form of images: codec, sub-sections.
     pub image_options: image::SaveOptions,
     /// Whether string tables are written for each kind of string (`dfs.image.string-tables.expanded`).
@@ -40,7 +41,20 @@ pub struct Checkpoints {
     pub running: tokio::sync::Mutex<()>,
 }
 
-fn not_in_safe_mode() -> Refusal {
+impl Checkpoints {
+    /// What an image says besides the state.
+    pub(crate) fn context(&self, rolling: bool, txid: Txid) -> SaveContext {
+        let storage = self.storage.lock();
+        SaveContext {
+            layout: LayoutVersion::effective(storage.layout, rolling),
+            namespace_id: storage.namespace_id.cast_unsigned(),
+            txid,
+            expanded_string_tables: self.expanded_string_tables,
+        }
+    }
+}
+
+pub(crate) fn not_in_safe_mode() -> Refusal {
     Refusal::io("Safe mode should be turned ON in order to create namespace image.")
 }
 
@@ -103,42 +117,61 @@ impl Engine {
     fn save_now(&self) -> Result<(), Refusal> {
         let checkpoints = self.checkpoints();
         let folders = checkpoints.image_folders.lock().clone();
-        let (txid, saved) = self
+        let (txid, rolling, saved) = self
             .lock()
             .read("saveNamespace", |state| {
                 if !state.blocks.safe_mode.is_on() {
                     return Err(Some(not_in_safe_mode()));
                 }
                 let txid = Txid(self.journal().roll().0 - 1);
-                let context = SaveContext {
-                    layout: checkpoints.layout,
-                    namespace_id: checkpoints.namespace_id,
-                    txid,
-                    expanded_string_tables: checkpoints.expanded_string_tables,
-                };
+                let rolling = state.sequences.rolling_upgrade_start.is_some();
+                let context = checkpoints.context(rolling, txid);
                 // an image must not say more than the log that leads to it
                 if self.journal().watermark().wait_blocking(txid.next()).is_err() {
                     return Err(None);
                 }
-                Ok((txid, {
+                Ok((txid, rolling, {
                     let options = &checkpoints.image_options;
                     image::save_with(&*checkpoints.os.disk, &folders, state, context, options)
                 }))
             })
             .map_err(|refusal| refusal.unwrap_or_else(|| Refusal::io("The edit log has failed.")))?;
-        let failed = match saved {
-            Ok(saved) => saved.failed,
-            Err(SaveError::NoDirectory(failed)) => {
-                self.give_up(&failed);
-                return Err(Refusal::io("Failed to save in any storage directories while saving namespace."));
-            }
-            Err(error) => return Err(Refusal::io(error.to_string())),
-        };
-        self.give_up(&failed);
+        self.after_save(saved)?;
+        self.raise_version(rolling)?;
         *checkpoints.newest.lock() = (txid, Some(self.now().monotonic.0));
         // an older state is of no use to a restart beside a newer image
         arena::purge(&*checkpoints.os.disk, &folders, None);
         self.purge();
+        Ok(())
+    }
+
+    /// Gives up the folders that took no image.
+    pub(crate) fn after_save(&self, saved: Result<image::Saved, SaveError>) -> Result<(), Refusal> {
+        match saved {
+            Ok(saved) => {
+                self.give_up(&saved.failed);
+                Ok(())
+            }
+            Err(SaveError::NoDirectory(failed)) => {
+                self.give_up(&failed);
+                Err(Refusal::io("Failed to save in any storage directories while saving namespace."))
+            }
+            Err(error) => Err(Refusal::io(error.to_string())),
+        }
+    }
+
+    /// Outside of a rolling upgrade, a saved image takes the directories to the present layout (`FSImage.updateStorageVersion`).
+    pub(crate) fn raise_version(&self, rolling: bool) -> Result<(), Refusal> {
+        let checkpoints = self.checkpoints();
+        let mut storage = checkpoints.storage.lock();
+        if rolling || storage.layout == LayoutVersion::CURRENT {
+            return Ok(());
+        }
+        let raised = StorageInfo { layout: LayoutVersion::CURRENT, ..storage.clone() };
+        let written =
+            checkpoints.folders.iter().try_for_each(|folder| version::write(&checkpoints.os, folder, &raised));
+        written.map_err(|error| Refusal::io(error.to_string()))?;
+        *storage = raised;
         Ok(())
     }
 

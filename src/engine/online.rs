@@ -263,7 +263,10 @@ impl Engine {
         }
         let pool = Arc::new(ShadowPool::new(online.settings.pool_bytes));
         self.lock().write("checkpointBegin", |state| {
-            let not_now = state.blocks.safe_mode.is_on() || state.sequences.rolling_upgrade_start.is_some();
+            // images of the present layout do not belong into directories that were not taken to it
+            let older = self.checkpoints().storage.lock().layout != vocab::LayoutVersion::CURRENT;
+            let rolling = state.sequences.rolling_upgrade_start.is_some();
+            let not_now = state.blocks.safe_mode.is_on() || rolling || older;
             if not_now || self.gate().state() != HaState::Active {
                 return Err(NotMade::NotNow);
             }

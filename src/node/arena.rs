@@ -1,5 +1,6 @@
 //! The restart that parses nothing: from the newest arena file, if it is what image and edits lead to.
 
+use super::StartMode;
 use super::load::{Load, modified_ms};
 use observe::progress::Phase;
 use state::State;
@@ -29,7 +30,7 @@ impl Load<'_> {
         info: &StorageInfo,
         newest: &Newest,
     ) -> Option<FromArena> {
-        if self.upgrade.is_some() || !self.settings.checkpoints.restart_from_arena {
+        if *self.mode != StartMode::Regular || !self.settings.checkpoints.restart_from_arena {
             return None;
         }
         let path = arena::candidate(&*self.os.disk, &inspection.image_folders)?;

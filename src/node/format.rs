@@ -52,7 +52,7 @@ pub fn format(
     tracing::info!("Allocated new BlockPoolId: {}", info.block_pool_id);
     let root = RootAttributes { user, group: &settings.superuser_group, mode: Mode::new(ROOT_MODE) };
     let state = State::new(root);
-    let context = context(&info, Txid(0));
+    let context = context(LayoutVersion::CURRENT, &info, Txid(0));
     let mut write = |current: &Path| -> Result<(), StorageError> {
         image::save(&*os.disk, &[current.to_owned()], &state, context).map(drop).map_err(|error| match error {
             image::SaveError::NoDirectory(mut failed) if !failed.is_empty() => {
@@ -71,13 +71,8 @@ pub fn format(
 }
 
 /// What an image says besides the state.
-pub fn context(info: &StorageInfo, txid: Txid) -> SaveContext {
-    SaveContext {
-        layout: LayoutVersion::CURRENT,
-        namespace_id: info.namespace_id.cast_unsigned(),
-        txid,
-        expanded_string_tables: true,
-    }
+pub fn context(layout: LayoutVersion, info: &StorageInfo, txid: Txid) -> SaveContext {
+    SaveContext { layout, namespace_id: info.namespace_id.cast_unsigned(), txid, expanded_string_tables: true }
 }
 
 /// The layout on disk and that of this software, as two lines.

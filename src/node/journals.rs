@@ -47,7 +47,7 @@ pub fn open(loaded: &Loaded, settings: &Settings, os: &Os) -> Result<Journal, St
         Membership { target: Box::new(target), required: directory.location.roles.required }
     });
     let options = Options {
-        layout: loaded.info.layout,
+        layout: loaded.layout(),
         minimum: settings.directories.minimum_edits as usize,
         restore: settings.directories.restore_failed,
         seen: loaded.directories.folders(),

@@ -2,7 +2,7 @@
 //! but for what a half-done transition or an open segment of an earlier run needs.
 
 use super::arena::FromArena;
-use super::upgrade::Upgrade;
+use super::mode::StartMode;
 use super::{StartError, format, places};
 use crate::config::settings::Settings;
 use edit::Record;
@@ -53,6 +53,23 @@ pub(super) struct Read {
     pub replayed: u64,
     /// Where the state comes from, if that was an arena file.
     pub arena: Option<FromArenaFile>,
+    /// Whether a rolling upgrade was finalized in them.
+    pub finalized: bool,
+}
+
+/// What a replay came to.
+pub(super) struct Replayed {
+    pub last: Txid,
+    pub records: u64,
+    /// Whether a rolling upgrade was finalized in them.
+    pub finalized: bool,
+}
+
+impl Loaded {
+    /// The layout in which log and images are written.
+    pub fn layout(&self) -> LayoutVersion {
+        LayoutVersion::effective(self.info.layout, self.state.sequences.rolling_upgrade_start.is_some())
+    }
 }
 
 /// That no image was read.
@@ -78,8 +95,8 @@ pub struct Load<'a> {
     pub os: &'a Os,
     /// Told how far it is.
     pub progress: &'a StartupProgress,
-    /// An upgrade that was asked for.
-    pub upgrade: Option<&'a Upgrade>,
+    /// What is done with the directories.
+    pub mode: &'a StartMode,
 }
 
 impl Load<'_> {
@@ -88,12 +105,21 @@ impl Load<'_> {
     /// # Errors
     /// See [`StartError`]; the directories are as they were.
     pub fn run(&self) -> Result<Loaded, StartError> {
+        match self.mode {
+            StartMode::RollingUpgradeRollback => return self.roll_back(),
+            StartMode::ImportCheckpoint => return self.import(),
+            _ => {}
+        }
         let disk = &*self.os.disk;
         let directories = Directories::open(&places::locations(&self.settings.directories), self.os)?;
         let info = directories.formatted_info()?.clone();
-        match self.upgrade {
-            Some(_) => storage::upgrade::check(disk, &directories, info.layout)?,
-            None => select::check_layout(info.layout)?,
+        match self.mode {
+            StartMode::Upgrade(upgrade) => {
+                upgrade.check_renames(info.layout)?;
+                storage::upgrade::check(disk, &directories, info.layout)?;
+            }
+            StartMode::RollingUpgradeStarted => storage::upgrade::check_not_too_old(info.layout)?,
+            _ => select::check_layout(info.layout)?,
         }
         let inspection = select::inspect(disk, &directories)?;
         for (folder, reason) in &inspection.unusable {
@@ -104,7 +130,7 @@ impl Load<'_> {
         } else {
             self.read_pretransactional(&directories, info.layout)?
         };
-        let Read { state, checkpoint, last, replayed, arena } = read;
+        let Read { state, checkpoint, last, replayed, arena, finalized } = read;
         match state.store.striped_count() {
             0 => {}
             groups => tracing::warn!(
@@ -116,7 +142,10 @@ impl Load<'_> {
         let online = arena.is_some() && self.settings.checkpoints.online;
         let without_image = arena.and_then(|arena| arena.without_image);
         let mut loaded = Loaded { directories, info, state, last, upgrade_finalized, checkpoint, without_image };
-        match self.upgrade {
+        if finalized && self.mode.upgrade().is_none() {
+            self.finalize_rolling(&mut loaded)?;
+        }
+        match self.mode.upgrade() {
             Some(upgrade) => self.upgrade(&mut loaded, upgrade)?,
             None => {
                 self.save_if_due(&mut loaded, inspection.save_wanted, if online { None } else { Some(replayed) })?
@@ -127,23 +156,23 @@ impl Load<'_> {
 
     /// Reads the newest image and what comes after it.
     fn read(&self, directories: &Directories, inspection: &Inspection, info: &StorageInfo) -> Result<Read, StartError> {
-        let images = image::all(&*self.os.disk, &inspection.image_folders)
+        let images = image::all_of_both_kinds(&*self.os.disk, &inspection.image_folders)
             .map_err(|failed| storage::StorageError::Io { path: failed.current, source: failed.error })?;
         let newest = images.first().ok_or_else(|| inspection.no_image())?;
         if let Some(FromArena { mut state, txid, written_ms, without_image }) =
             self.load_arena(directories, inspection, info, newest)
         {
             match self.load_edits(directories, inspection, &mut state, txid.next(), info.layout) {
-                Ok((last, replayed)) => {
+                Ok(Replayed { last, records: replayed, finalized }) => {
                     let arena = Some(FromArenaFile { without_image });
-                    return Ok(Read { state, checkpoint: (txid, written_ms), last, replayed, arena });
+                    return Ok(Read { state, checkpoint: (txid, written_ms), last, replayed, arena, finalized });
                 }
                 // if the log is to blame, the image will say so again
                 Err(error) => tracing::warn!("The arena file for txid {txid} is not used: {error}"),
             }
         }
         match self.read_image(directories, inspection, info, newest) {
-            Err(error @ StartError::Image(_)) if self.upgrade.is_none() => {
+            Err(error @ StartError::Image(_)) if self.mode.upgrade().is_none() => {
                 self.read_older_image(directories, inspection, info, &images, error)
             }
             read => read,
@@ -151,16 +180,18 @@ impl Load<'_> {
     }
 
     /// Loads an image and the edits after it.
-    fn read_image(
+    pub(super) fn read_image(
         &self,
         directories: &Directories,
         inspection: &Inspection,
         info: &StorageInfo,
         image: &Newest,
     ) -> Result<Read, StartError> {
-        let (image, mut state, image_ms) = self.load_image(image)?;
-        let (last, replayed) = self.load_edits(directories, inspection, &mut state, image.next(), info.layout)?;
-        Ok(Read { state, checkpoint: (image, image_ms), last, replayed, arena: None })
+        let (loaded, image_ms) = self.load_image(image)?;
+        let (image, mut state) = (loaded.txid, loaded.state);
+        let Replayed { last, records: replayed, finalized } =
+            self.load_edits(directories, inspection, &mut state, image.next(), info.layout)?;
+        Ok(Read { state, checkpoint: (image, image_ms), last, replayed, arena: None, finalized })
     }
 
     /// Where no copy of the newest image, the first of `images`, can be used: the first older one that is whole and has all edits since, at
@@ -205,7 +236,8 @@ impl Load<'_> {
         state
     }
 
-    fn load_image(&self, newest: &Newest) -> Result<(Txid, State, i64), StartError> {
+    /// Loads an image, and tells when it was written (milliseconds since 1970).
+    pub(super) fn load_image(&self, newest: &Newest) -> Result<(image::Loaded, i64), StartError> {
         let disk = &*self.os.disk;
         let metadata = disk.metadata(&newest.copies[0]).ok().flatten();
         let bytes = metadata.map_or(0, |found| found.length);
@@ -231,7 +263,7 @@ impl Load<'_> {
             newest.txid,
             path.display()
         );
-        Ok((newest.txid, loaded.state, modified_ms(disk, &path)))
+        Ok((loaded, modified_ms(disk, &path)))
     }
 
     /// Replays what comes after the image; the last transaction, and how many there were.
@@ -242,23 +274,13 @@ impl Load<'_> {
         state: &mut State,
         from: Txid,
         layout: LayoutVersion,
-    ) -> Result<(Txid, u64), StartError> {
+    ) -> Result<Replayed, StartError> {
         let disk = &*self.os.disk;
         let max = self.settings.edit_log.max_record_bytes as usize;
         self.progress.begin(Phase::LoadingEdits, None);
         let begun = self.os.clock.monotonic_ms();
-        let formatted = directories.list.iter().filter(|d| d.formatted && d.location.roles.edits);
-        let folders: Vec<PathBuf> = formatted.map(storage::dirs::Directory::current).collect();
-        let minimum = self.settings.directories.minimum_edits as usize;
-        let recovery = local::recover(disk, &folders, max, |usable| directories.enough_edits(usable, minimum))?;
-        for (folder, recovered) in &recovery.done {
-            tracing::info!("Recovered an open segment in {}: {recovered:?}", folder.display());
-        }
-        for (folder, reason) in &recovery.unusable {
-            tracing::warn!("Edits in {} are not used: {reason}", folder.display());
-        }
-        let bad = |folder: &PathBuf| recovery.unusable.iter().any(|(unusable, _)| unusable == folder);
-        let usable: Vec<&Path> = folders.iter().filter(|folder| !bad(folder)).map(PathBuf::as_path).collect();
+        let folders = self.recover_segments(directories, local::Damage::Refused)?;
+        let usable: Vec<&Path> = folders.iter().map(PathBuf::as_path).collect();
         let segments = local::select(disk, &usable, from, inspection.seen)?;
         let step = self.progress.step(Phase::LoadingEdits, None, None);
         let mut replayed = 0;
@@ -268,12 +290,38 @@ impl Load<'_> {
             step.set_count(progress.records);
         };
         let mut records = Replay::new(Mode::Restart);
-        let mut apply = |_, record: Record<'_>| apply(state, record, layout, self.policy, &mut records);
+        let mut finalized = false;
+        let mut apply = |_, record: Record<'_>| {
+            finalized |= matches!(record, Record::RollingUpgradeFinalize { .. });
+            apply(state, record, layout, self.policy, &mut records)
+        };
         let last = replay::replay(disk, &segments, from, max, &mut told, &mut apply)?;
         self.progress.end(Phase::LoadingEdits);
         let milliseconds = self.os.clock.monotonic_ms() - begun;
         tracing::info!("Loaded {replayed} edits of {} segments up to txid {last} in {milliseconds} ms", segments.len());
-        Ok((last, replayed))
+        Ok(Replayed { last, records: replayed, finalized })
+    }
+
+    /// Finalizes open segments of an earlier run. Gives the folders whose edits can be used.
+    pub(super) fn recover_segments(
+        &self,
+        directories: &Directories,
+        damage: local::Damage,
+    ) -> Result<Vec<PathBuf>, StartError> {
+        let max = self.settings.edit_log.max_record_bytes as usize;
+        let formatted = directories.list.iter().filter(|d| d.formatted && d.location.roles.edits);
+        let mut folders: Vec<PathBuf> = formatted.map(storage::dirs::Directory::current).collect();
+        let minimum = self.settings.directories.minimum_edits as usize;
+        let enough = |usable: &[&Path]| directories.enough_edits(usable, minimum);
+        let recovery = local::recover(&*self.os.disk, &folders, max, damage, enough)?;
+        for (folder, recovered) in &recovery.done {
+            tracing::info!("Recovered an open segment in {}: {recovered:?}", folder.display());
+        }
+        for (folder, reason) in &recovery.unusable {
+            tracing::warn!("Edits in {} are not used: {reason}", folder.display());
+        }
+        folders.retain(|folder| recovery.unusable.iter().all(|(unusable, _)| unusable != folder));
+        Ok(folders)
     }
 
     /// Saves the namespace where Hadoop does at a start: a directory is to be filled, or the image is old, or too much was `replayed` (`None`: the last two
@@ -285,7 +333,11 @@ impl Load<'_> {
         let old = Duration::from_millis(u64::try_from(age).unwrap_or(0)) > checkpoints.period;
         let due = wanted || replayed.is_some_and(|replayed| old || replayed > checkpoints.transactions);
         tracing::info!("Need to save fs image? {due}");
-        if due && loaded.state.sequences.rolling_upgrade_start.is_none() {
+        if loaded.state.sequences.rolling_upgrade_start.is_some() {
+            // the log goes there too; VERSION comes with an image
+            let mode = u32::from(self.settings.directories.permission);
+            loaded.directories.clear_unformatted(self.os, mode)?;
+        } else if due {
             self.save(loaded)?;
         }
         self.progress.end(Phase::SavingCheckpoint);
@@ -295,7 +347,7 @@ impl Load<'_> {
     pub(super) fn save(&self, loaded: &mut Loaded) -> Result<(), StartError> {
         let (os, mode) = (self.os, u32::from(self.settings.directories.permission));
         loaded.directories.clear_unformatted(os, mode)?;
-        let context = format::context(&loaded.info, loaded.last);
+        let context = format::context(loaded.layout(), &loaded.info, loaded.last);
         let folders = loaded.directories.image_folders();
         let saved =
             image::save_with(&*os.disk, &folders, &loaded.state, context, &self.settings.checkpoints.image_options)
@@ -315,6 +367,8 @@ impl Load<'_> {
             .retain(|directory| saved.failed.iter().all(|failed| failed.current != directory.current()));
         // what is durable, not what comes next: a crash before the next segment begins must not look like a lost one
         loaded.directories.write_seen_txid(os, loaded.last)?;
+        // outside of a rolling upgrade an image takes the directories to the present layout
+        loaded.info.layout = loaded.layout();
         // VERSION last: a directory counts as formatted only when it is whole
         loaded.directories.write_version(os, &loaded.info)?;
         loaded.directories.list.iter_mut().for_each(|directory| directory.formatted = true);

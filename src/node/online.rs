@@ -1,5 +1,6 @@
 //! Checkpoints of a running NameNode: the settings they go by, and the process that makes images.
 
+use super::encode::Form;
 use super::load::Loaded;
 use crate::config::settings::Settings;
 use engine::{Encoded, ImageEncoder, Online, OnlineSettings};
@@ -10,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
-use storage::image::Digest;
+use storage::image::{Digest, SaveOptions};
 
 /// How often the process is looked at.
 const LOOK: Duration = Duration::from_millis(50);
@@ -30,12 +31,16 @@ pub fn online(loaded: &Loaded, settings: &Settings, os: &Os) -> Online {
     let age = u64::try_from(os.clock.wall_ms().saturating_sub(made_ms)).unwrap_or(0);
     let last = (txid, os.clock.monotonic_ms().saturating_sub(age));
     let without_image = loaded.without_image.clone().filter(|_| checkpoints.image).map(|path| (path, txid));
-    Online::new(online, loaded.info.clone(), Arc::new(EncoderProcess), last, without_image)
+    let encoder = EncoderProcess { options: checkpoints.image_options };
+    Online::new(online, loaded.info.clone(), Arc::new(encoder), last, without_image)
 }
 
 /// This program once more, as the hidden command that makes an image from an arena file.
 #[derive(Debug)]
-struct EncoderProcess;
+struct EncoderProcess {
+    /// The form of images.
+    options: SaveOptions,
+}
 
 /// A child that does not outlive whoever waits for it.
 struct Guarded(Child);
@@ -52,7 +57,7 @@ impl ImageEncoder for EncoderProcess {
     fn encode(&self, arena: &Path, folders: &[PathBuf], stopped: &dyn Fn() -> bool) -> Result<Encoded, String> {
         let text = |error: std::io::Error| error.to_string();
         let mut command = Command::new(std::env::current_exe().map_err(text)?);
-        command.arg("encode-image").arg(arena).args(folders);
+        command.arg("encode-image").args(Form::words(&self.options)).arg(arena).args(folders);
         let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(text)?;
         let mut child = Guarded(child);
         let status = loop {

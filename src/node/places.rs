@@ -1,11 +1,24 @@
 //! Configured places as storage directories.
 
-use crate::config::settings::{self, StorageDirectories};
+use crate::config::settings::{self, Checkpoints, StorageDirectories};
 use std::path::Path;
 use storage::{Location, Roles};
 
 /// All directories, those for images first; one that is listed for both images and edits appears once. Remote places were refused before.
 pub fn locations(directories: &StorageDirectories) -> Vec<Location> {
+    merged(&directories.name, &directories.edits, &directories.required_edits)
+}
+
+/// The directories of a checkpointer.
+pub fn checkpoint_locations(checkpoints: &Checkpoints) -> Vec<Location> {
+    merged(&checkpoints.directories, &checkpoints.edits_directories, &[])
+}
+
+fn merged(
+    images: &[settings::Location],
+    edits: &[settings::Location],
+    required: &[settings::Location],
+) -> Vec<Location> {
     let mut places: Vec<Location> = Vec::new();
     let mut add = |location: &settings::Location, roles: Roles| {
         let settings::Location::Directory { path, .. } = location else { return };
@@ -18,11 +31,11 @@ pub fn locations(directories: &StorageDirectories) -> Vec<Location> {
             None => places.push(Location { root: path.clone(), roles }),
         }
     };
-    for location in &directories.name {
+    for location in images {
         add(location, Roles { image: true, edits: false, required: false });
     }
-    for location in &directories.edits {
-        let required = directories.required_edits.contains(location);
+    for location in edits {
+        let required = required.contains(location);
         add(location, Roles { image: false, edits: true, required });
     }
     places

@@ -3,7 +3,8 @@
 use super::load::{self, Load, Loaded};
 use super::signals::Signals;
 use super::{
-    HADOOP_REVISION, HADOOP_VERSION, StartError, StartMode, audit, bar, convert, journals, ports, reload, retention, ticks,
+    HADOOP_REVISION, HADOOP_VERSION, StartError, StartMode, audit, bar, convert, journals, ports, reload, retention,
+    ticks,
 };
 use crate::config::settings::Settings;
 use crate::config::{Configuration, Source};
@@ -204,14 +205,8 @@ async fn load_and_open(
     let bar = bar::show(progress.clone());
     let load = move || {
         let blocks = convert::blocks(&settings);
-        let load = Load {
-            settings: &settings,
-            policy: &policy,
-            blocks: &blocks,
-            os: &os,
-            progress: &progress,
-            mode: &mode,
-        };
+        let load =
+            Load { settings: &settings, policy: &policy, blocks: &blocks, os: &os, progress: &progress, mode: &mode };
         let loaded = load.run()?;
         let journal = journals::open(&loaded, &settings, &os)?;
         Ok((loaded, journal))

@@ -1,7 +1,8 @@
 //! `-upgrade`, `-upgradeOnly` and `-rollback`: directories of an older layout become ours, and go back.
 
 use super::load::{self, Load, Loaded, Read};
-use super::{StartError, convert, host_address, places};
+use super::rolling::rolling_upgrade_runs;
+use super::{StartError, StartMode, convert, host_address, places};
 use crate::config::settings::{OfflineSettings, Settings};
 use edit::Record;
 use observe::progress::{Phase, StartupProgress};
@@ -9,6 +10,7 @@ use os::Os;
 use state::{Mode, Replay};
 use storage::{Directories, StorageInfo, image, pretransactional, upgrade};
 use vocab::LayoutVersion;
+use vocab::layout::Feature;
 
 /// Options of `-upgrade`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -20,6 +22,15 @@ pub struct Upgrade {
 }
 
 impl Upgrade {
+    /// Only layouts from before snapshots can hold names that are reserved today.
+    pub(super) fn check_renames(&self, layout: LayoutVersion) -> Result<(), StartError> {
+        if !self.rename_reserved || layout.supports(Feature::Snapshot) {
+            return Ok(());
+        }
+        let text = "The option -renameReserved is not supported yet for directories of layouts before -43. Nothing was changed.";
+        Err(StartError::Unsupported(text.to_owned()))
+    }
+
     /// The identity of the file system after the upgrade.
     pub(super) fn identity(&self, os: &Os, old: &StorageInfo) -> StorageInfo {
         let new = upgrade::identity(os, old, &host_address(), self.cluster_id.as_deref());
@@ -39,8 +50,7 @@ impl Load<'_> {
     /// Makes the directories of a loaded file system ours; those of before stay beside them as `previous`.
     pub(super) fn upgrade(&self, loaded: &mut Loaded, options: &Upgrade) -> Result<(), StartError> {
         if loaded.state.sequences.rolling_upgrade_start.is_some() {
-            let text = "Failed to upgrade namenode since a rolling upgrade is already in progress.";
-            return Err(StartError::Unsupported(text.to_owned()));
+            return Err(StartError::Unsupported(rolling_upgrade_runs("upgrade namenode", loaded)));
         }
         let (os, mode) = (self.os, u32::from(self.settings.directories.permission));
         let new = options.identity(os, &loaded.info);
@@ -104,7 +114,7 @@ impl Load<'_> {
         self.progress.end(Phase::LoadingEdits);
         tracing::info!("Loaded {path} of layout {} and {replayed} edits after it", layout.0);
         let checkpoint = (loaded.txid, load::modified_ms(disk, &files.image));
-        Ok(Read { state, checkpoint, last: last.max(loaded.txid), replayed, arena: None })
+        Ok(Read { state, checkpoint, last: last.max(loaded.txid), replayed, arena: None, finalized: false })
     }
 }
 
@@ -115,8 +125,8 @@ impl Load<'_> {
 pub fn upgrade_only(settings: &Settings, upgrade: &Upgrade) -> Result<(), StartError> {
     let (os, progress) = (Os::real(), StartupProgress::default());
     let (policy, blocks) = (convert::policy(settings), convert::blocks(settings));
-    let upgrade = Some(upgrade);
-    Load { settings, policy: &policy, blocks: &blocks, os: &os, progress: &progress, upgrade }.run().map(drop)
+    let mode = StartMode::Upgrade(upgrade.clone());
+    Load { settings, policy: &policy, blocks: &blocks, os: &os, progress: &progress, mode: &mode }.run().map(drop)
 }
 
 /// Brings back the directories from before the last upgrade.

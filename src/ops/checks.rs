@@ -8,9 +8,10 @@ use namespace::{Checker, Resolved, Walk, Wanted};
 use record::{InodeHandle, KindTag};
 use std::net::IpAddr;
 use std::sync::Arc;
+use vocab::layout::Feature;
 use vocab::limits::{PATH_DEPTH_MAX, PATH_LENGTH_MAX};
 use vocab::path::{components, is_valid_name};
-use vocab::{Action, Block, Caller, InodeId, Refusal};
+use vocab::{Action, Block, Caller, InodeId, Refusal, TimeMs};
 
 /// `InvalidPathException` as Hadoop words it.
 pub fn invalid_path(what: &str) -> Refusal {
@@ -370,6 +371,32 @@ impl View<'_> {
             return Ok(());
         }
         Err(Refusal::io(format!("Unexpected BlockPoolId {pool} - expected {}", self.settings.block_pool)))
+    }
+
+    /// That the layout being written has a feature: an older one is written while a rolling upgrade runs.
+    ///
+    /// # Errors
+    /// `HadoopIllegalArgument`.
+    pub fn check_feature(&self, feature: Feature) -> Result<(), Refusal> {
+        let layout = self.policy.effective_layout;
+        if layout.supports(feature) {
+            return Ok(());
+        }
+        let (name, layout) = (feature.name(), layout.0);
+        Err(Refusal::HadoopIllegalArgument(
+            format!(
+                "Feature {name} unsupported at NameNode layout version {layout}.  If a rolling upgrade is in progress, then it must be finalized before using this feature."
+            )
+            .into(),
+        ))
+    }
+
+    /// The time of a change of snapshots, where the layout being written can say it.
+    ///
+    /// Quirk: times_of_snapshots_during_a_rolling_upgrade: Hadoop changes the directory's time and does not log it, so that a restart takes it
+    /// back; here it does not change
+    pub(crate) fn snapshot_time(&self) -> Option<TimeMs> {
+        self.policy.effective_layout.supports(Feature::SnapshotModificationTime).then_some(self.now.wall)
     }
 
     /// A block as Java prints it with its pool.

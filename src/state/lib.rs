@@ -49,6 +49,8 @@ pub struct State {
     pub caches: Caches,
     /// Last blocks that a client has committed without a record yet, as the journal knows them: what a restart would find.
     uncommitted: HashMap<BlockId, Block>,
+    /// Whether a rolling upgrade was finalized since the start and none has begun again: DataNodes are told (soft).
+    pub rolling_upgrade_finalized: bool,
     /// When the recovery of a block was last begun (soft).
     recoveries: HashMap<BlockId, MonotonicMs>,
 }
@@ -75,6 +77,7 @@ impl State {
             tokens,
             caches: Caches::default(),
             uncommitted: HashMap::new(),
+            rolling_upgrade_finalized: false,
             recoveries: HashMap::new(),
         }
     }

@@ -101,6 +101,22 @@ impl Directories {
     /// # Errors
     /// A directory is missing, held by another process, in no legal state, or of another file system. Then nothing was changed.
     pub fn open(locations: &[Location], os: &Os) -> Result<Directories, StorageError> {
+        Directories::open_with(locations, os, version::read)
+    }
+
+    /// The same for the rollback of a rolling upgrade.
+    ///
+    /// # Errors
+    /// As [`Directories::open`]; and a layout older than ours.
+    pub fn open_for_rolling_rollback(locations: &[Location], os: &Os) -> Result<Directories, StorageError> {
+        Directories::open_with(locations, os, version::read_for_rollback)
+    }
+
+    fn open_with(
+        locations: &[Location],
+        os: &Os,
+        read: impl Fn(&dyn Disk, &Path, &Path) -> Result<StorageInfo, StorageError>,
+    ) -> Result<Directories, StorageError> {
         let disk = &*os.disk;
         let mut analyzed = Vec::with_capacity(locations.len());
         for location in locations {
@@ -110,7 +126,7 @@ impl Directories {
         let mut info: Option<StorageInfo> = None;
         for (location, _, state) in &analyzed {
             let Some(folder) = version_folder(*state) else { continue };
-            let found = version::read(disk, &location.root, &location.root.join(folder))?;
+            let found = read(disk, &location.root, &location.root.join(folder))?;
             if let Some(first) = &mut info {
                 version::check_same(first, &found, &location.root)?;
                 // A start is refused for the sake of any directory that is too old or has no namespace id.

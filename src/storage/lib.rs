@@ -15,6 +15,8 @@ pub mod names;
 pub mod pretransactional;
 pub mod purge;
 pub mod replay;
+pub mod rolling;
+pub mod salvage;
 pub mod seen;
 pub mod select;
 pub mod transfer;

@@ -19,14 +19,27 @@ const OLDEST: LayoutVersion = LayoutVersion(Feature::NamespaceQuota as i32);
 /// # Errors
 /// As said.
 pub fn check(disk: &dyn Disk, directories: &Directories, layout: LayoutVersion) -> Result<(), StorageError> {
-    if OLDEST.newer_than(layout) {
-        return Err(StorageError::TooOldToUpgrade(layout.0));
-    }
-    for directory in &directories.list {
-        let root = &directory.location.root;
-        if directory.has_previous(disk).map_err(StorageError::io(root))? {
+    check_not_too_old(layout)?;
+    check_none_open(disk, &directories.folders())
+}
+
+/// Checks that files of a layout can be loaded at all.
+///
+/// # Errors
+/// As said.
+pub fn check_not_too_old(layout: LayoutVersion) -> Result<(), StorageError> {
+    if OLDEST.newer_than(layout) { Err(StorageError::TooOldToUpgrade(layout.0)) } else { Ok(()) }
+}
+
+/// Checks that no directory keeps the state from before an upgrade. `folders` are their `current`s.
+///
+/// # Errors
+/// As said.
+pub fn check_none_open(disk: &dyn Disk, folders: &[PathBuf]) -> Result<(), StorageError> {
+    for root in folders.iter().filter_map(|current| current.parent()) {
+        if disk.metadata(&root.join(PREVIOUS)).map_err(StorageError::io(root))?.is_some() {
             let reason = "previous fs state should not exist during upgrade. Finalize or rollback first.".to_owned();
-            return Err(StorageError::Inconsistent { directory: root.clone(), reason });
+            return Err(StorageError::Inconsistent { directory: root.to_owned(), reason });
         }
     }
     Ok(())

@@ -72,13 +72,33 @@ pub fn write(os: &Os, current: &Path, info: &StorageInfo) -> Result<(), StorageE
 /// # Errors
 /// A property is missing or no legal value; the layout is newer than ours; another kind of node wrote it.
 pub fn read(disk: &dyn Disk, root: &Path, current: &Path) -> Result<StorageInfo, StorageError> {
+    read_with(disk, root, current, |layout| Some(layout).filter(|layout| !layout.newer_than(LayoutVersion::CURRENT)))
+}
+
+/// The same for the rollback of a rolling upgrade: the directories may have been taken to a newer layout, but must not be of an older one. Whatever
+/// they are of, they become ours.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_for_rollback(disk: &dyn Disk, root: &Path, current: &Path) -> Result<StorageInfo, StorageError> {
+    read_with(disk, root, current, |layout| {
+        (!LayoutVersion::CURRENT.newer_than(layout)).then_some(LayoutVersion::CURRENT)
+    })
+}
+
+/// `accept` gives the layout to go on with, or none.
+fn read_with(
+    disk: &dyn Disk,
+    root: &Path,
+    current: &Path,
+    accept: impl Fn(LayoutVersion) -> Option<LayoutVersion>,
+) -> Result<StorageInfo, StorageError> {
     let path = current.join(names::VERSION);
     let bytes = disk.read(&path).map_err(StorageError::io(&path))?;
     let properties = Properties { list: parse(&String::from_utf8_lossy(&bytes)), root, path: &path };
-    let layout = LayoutVersion(properties.number("layoutVersion")?);
-    if layout.newer_than(LayoutVersion::CURRENT) {
-        return Err(StorageError::UnexpectedVersion { directory: root.to_owned(), reported: layout.0 });
-    }
+    let reported = properties.number("layoutVersion")?;
+    let unexpected = || StorageError::UnexpectedVersion { directory: root.to_owned(), reported };
+    let layout = accept(LayoutVersion(reported)).ok_or_else(unexpected)?;
     properties.check_type()?;
     let namespace_id = properties.number("namespaceID")?;
     let ctime = properties.number("cTime")?;

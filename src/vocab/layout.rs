@@ -11,6 +11,12 @@ impl LayoutVersion {
     /// The newest layout version to which a rolling downgrade from [`LayoutVersion::CURRENT`] is possible.
     pub const MINIMUM_COMPATIBLE: LayoutVersion = LayoutVersion(-61);
 
+    /// The layout in which images and edits are written: that of the directories while a rolling upgrade runs from one that can be gone back to,
+    /// else the present one (`FSNamesystem.getEffectiveLayoutVersion`).
+    pub const fn effective(directories: LayoutVersion, rolling_upgrade: bool) -> LayoutVersion {
+        let can_go_back = directories.0 <= LayoutVersion::MINIMUM_COMPATIBLE.0;
+        if rolling_upgrade && can_go_back { directories } else { LayoutVersion::CURRENT }
+    }
     /// Whether files of this layout have the given feature.
     ///
     /// Quirk: layouts_of_old_release_lines: releases 0.20.2xx, 0.22, 0.23, 1.2 and 1.3 took layout versions beyond those of features that they
@@ -105,9 +111,32 @@ pub enum Feature {
     NvdimmSupport = -67,
 }
 
+impl Feature {
+    /// Its name in refusals; only those are named that a layout in effect may lack.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Feature::AppendNewBlock => "APPEND_NEW_BLOCK",
+            Feature::QuotaByStorageType => "QUOTA_BY_STORAGE_TYPE",
+            Feature::ErasureCoding => "ERASURE_CODING",
+            Feature::ExpandedStringTable => "EXPANDED_STRING_TABLE",
+            Feature::SnapshotModificationTime => "SNAPSHOT_MODIFICATION_TIME",
+            Feature::NvdimmSupport => "NVDIMM_SUPPORT",
+            _ => "TRUNCATE",
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_older_layout_is_written_while_a_rolling_upgrade_can_be_undone() {
+        let effective = |layout, rolling| LayoutVersion::effective(LayoutVersion(layout), rolling).0;
+        assert_eq!((effective(-63, true), effective(-61, true), effective(-67, true)), (-63, -61, -67));
+        // not what a name node of that release could read
+        assert_eq!((effective(-60, true), effective(-63, false)), (-67, -67));
+    }
 
     #[test]
     fn layouts_of_old_release_lines() {

@@ -108,7 +108,7 @@ pub fn load_with(
     let formatted = directories.list.iter().filter(|d| d.formatted && d.location.roles.edits);
     let folders: Vec<PathBuf> = formatted.map(storage::dirs::Directory::current).collect();
     let enough = |usable: &[&Path]| directories.enough_edits(usable, 1);
-    let recovery = local::recover(disk, &folders, RECORD_MAX, enough).map_err(|e| e.to_string())?;
+    let recovery = local::recover(disk, &folders, RECORD_MAX, local::Damage::Refused, enough).map_err(|e| e.to_string())?;
     let bad = |folder: &PathBuf| recovery.unusable.iter().any(|(unusable, _)| unusable == folder);
     let usable: Vec<&Path> = folders.iter().filter(|folder| !bad(folder)).map(PathBuf::as_path).collect();
     let from = newest.txid.next();
@@ -241,8 +241,8 @@ impl Node {
             image_folders: directories.image_folders().into(),
             edits_folders: directories.edits_folders(),
             retention: setup.retention,
-            namespace_id: info.namespace_id.unsigned_abs(),
-            layout: LayoutVersion::CURRENT,
+            folders: directories.folders(),
+            storage: info.clone().into(),
             image_options: image::SaveOptions::default(),
             expanded_string_tables: true,
             newest: (last, None).into(),

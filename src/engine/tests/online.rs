@@ -70,7 +70,8 @@ impl ImageEncoder for Encoder {
             txid: file.identity().txid,
             expanded_string_tables: true,
         };
-        let saved = image::save_unnamed(disk, folders, &state, context).map_err(|e| e.to_string())?;
+        let saved = image::save_unnamed(disk, folders, &state, context, &image::SaveOptions::default())
+            .map_err(|e| e.to_string())?;
         Ok(Encoded { digest: saved.digest, length: saved.length, written: folders.to_vec() })
     }
 }
@@ -100,8 +101,8 @@ impl World {
             image_folders: vec![current.clone()].into(),
             edits_folders: vec![current.clone()],
             retention: Default::default(),
-            namespace_id: 7,
-            layout: LayoutVersion::CURRENT,
+            folders: vec![current.clone()],
+            storage: info().into(),
             image_options: image::SaveOptions::default(),
             expanded_string_tables: true,
             newest: (Txid(0), None).into(),

@@ -9,6 +9,7 @@ use record::{InodeHandle, KindTag};
 use state::RetryPayload;
 use std::borrow::Cow;
 use std::sync::Arc;
+use vocab::layout::Feature;
 use vocab::storage_policy::LAZY_PERSIST;
 use vocab::{Action, Block, BlockState, InodeId, Refusal};
 
@@ -37,8 +38,9 @@ impl Write for Append {
     type Reply = Appended;
     const OPERATION: Operation = Operation::Append;
 
-    fn prepare(&self, _view: &View<'_>) -> Result<(), Refusal> {
-        Ok(())
+    fn prepare(&self, view: &View<'_>) -> Result<(), Refusal> {
+        // the record of an append came with the feature; no release stopped just before it
+        view.check_feature(Feature::AppendNewBlock)
     }
 
     fn run(&self, turn: &mut Turn<'_>, (): ()) -> Result<Appended, Refusal> {

@@ -5,6 +5,7 @@ use edit::Record;
 use namespace::{Walk, quota::ROOT_NAMESPACE};
 use record::{InodeHandle, KindTag};
 use std::borrow::Cow;
+use vocab::layout::Feature;
 use vocab::quota::Quota;
 use vocab::{Refusal, StorageKind};
 
@@ -32,6 +33,12 @@ impl Write for SetQuota {
     const OPERATION: Operation = Operation::SetQuota;
 
     fn prepare(&self, view: &View<'_>) -> Result<(), Refusal> {
+        if let Some(kind) = self.kind {
+            view.check_feature(Feature::QuotaByStorageType)?;
+            if kind == StorageKind::Nvdimm {
+                view.check_feature(Feature::NvdimmSupport)?;
+            }
+        }
         if view.settings.owner_sets_quota { Ok(()) } else { view.check_superuser() }
     }
 

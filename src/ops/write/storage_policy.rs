@@ -6,6 +6,7 @@ use namespace::Walk;
 use record::KindTag;
 use std::borrow::Cow;
 use std::sync::Arc;
+use vocab::layout::Feature;
 use vocab::storage_policy::{self, HOT, POLICIES, StoragePolicy, UNSPECIFIED};
 use vocab::{Action, Refusal, SnapshotId};
 
@@ -24,6 +25,9 @@ impl Write for SetStoragePolicy {
     const OPERATION: Operation = Operation::SetStoragePolicy;
 
     fn prepare(&self, view: &View<'_>) -> Result<u8, Refusal> {
+        if self.policy.as_ref().is_some_and(|name| name.eq_ignore_ascii_case("ALL_NVDIMM")) {
+            view.check_feature(Feature::NvdimmSupport)?;
+        }
         let what = if self.policy.is_some() { "set storage policy" } else { "unset storage policy" };
         if !view.settings.storage_policies {
             return Err(Refusal::io(format!("Failed to {what} since dfs.storage.policy.enabled is set to false.")));

@@ -120,10 +120,12 @@ impl State {
             Record::AllocateBlockId { id } => sequences.block = BlockId(*id),
             Record::RollingUpgradeStart { time } => {
                 sequences.rolling_upgrade_start = Some(*time);
+                self.rolling_upgrade_finalized = false;
                 cx.effects.push(Effect::RollingUpgrade { start: true });
             }
             Record::RollingUpgradeFinalize { .. } => {
                 sequences.rolling_upgrade_start = None;
+                self.rolling_upgrade_finalized = true;
                 cx.effects.push(Effect::RollingUpgrade { start: false });
             }
             Record::AddErasureCodingPolicy { rpc, .. }

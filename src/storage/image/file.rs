@@ -73,10 +73,35 @@ pub fn save_with(
     context: SaveContext,
     options: &SaveOptions,
 ) -> Result<Saved, SaveError> {
+    save_as(disk, directories, state, context, options, &names::image(context.txid))
+}
+
+/// The same, as the image that a rolling upgrade goes back to.
+///
+/// # Errors
+/// As [`save`].
+pub fn save_rollback(
+    disk: &dyn Disk,
+    directories: &[PathBuf],
+    state: &State,
+    context: SaveContext,
+    options: &SaveOptions,
+) -> Result<Saved, SaveError> {
+    save_as(disk, directories, state, context, options, &names::rollback_image(context.txid))
+}
+
+fn save_as(
+    disk: &dyn Disk,
+    directories: &[PathBuf],
+    state: &State,
+    context: SaveContext,
+    options: &SaveOptions,
+    name: &str,
+) -> Result<Saved, SaveError> {
     let Saved { digest, length, mut failed } = write(disk, directories, state, context, options)?;
     let written: Vec<PathBuf> =
         directories.iter().filter(|current| failed.iter().all(|one| one.current != **current)).cloned().collect();
-    let unnamed = give_names(disk, &written, context.txid, digest);
+    let unnamed = give_names_as(disk, &written, context.txid, digest, name);
     let none = unnamed.len() == written.len();
     failed.extend(unnamed);
     if none { Err(SaveError::NoDirectory(failed)) } else { Ok(Saved { digest, length, failed }) }
@@ -91,8 +116,9 @@ pub fn save_unnamed(
     directories: &[PathBuf],
     state: &State,
     context: SaveContext,
+    options: &SaveOptions,
 ) -> Result<Saved, SaveError> {
-    write(disk, directories, state, context, &SaveOptions::default())
+    write(disk, directories, state, context, options)
 }
 
 fn write(
@@ -134,10 +160,14 @@ fn write(
 
 /// The second half of [`save`]: digest files and final names. Gives the folders that failed.
 pub fn give_names(disk: &dyn Disk, directories: &[PathBuf], txid: Txid, digest: Digest) -> Vec<Failed> {
+    give_names_as(disk, directories, txid, digest, &names::image(txid))
+}
+
+fn give_names_as(disk: &dyn Disk, directories: &[PathBuf], txid: Txid, digest: Digest, name: &str) -> Vec<Failed> {
     let temporary = names::image_checkpoint(txid);
     let give = |current: &PathBuf| {
         let failed = |error| Failed { current: current.clone(), error };
-        give_name(disk, current, &temporary, txid, digest).err().map(failed)
+        give_name(disk, current, &temporary, name, digest).err().map(failed)
     };
     let failed: Vec<Failed> = directories.iter().filter_map(give).collect();
     discard(disk, &failed, txid);
@@ -163,10 +193,10 @@ fn keep_good(copies: &mut Vec<Copy>, failed: &mut Vec<Failed>, mut step: impl Fn
     });
 }
 
-fn give_name(disk: &dyn Disk, current: &Path, temporary: &str, txid: Txid, digest: Digest) -> io::Result<()> {
-    let name = names::image(txid);
-    durable::replace(disk, &current.join(names::digest(&name)), digest.file_text(&name).as_bytes())?;
-    durable::rename(disk, &current.join(temporary), &current.join(&name))
+/// Digest file first, then the name: for a new image, or one that gets another name.
+pub(crate) fn give_name(disk: &dyn Disk, current: &Path, from: &str, name: &str, digest: Digest) -> io::Result<()> {
+    durable::replace(disk, &current.join(names::digest(name)), digest.file_text(name).as_bytes())?;
+    durable::rename(disk, &current.join(from), &current.join(name))
 }
 
 /// The newest image of several directories.
@@ -191,12 +221,41 @@ pub fn newest(disk: &dyn Disk, directories: &[PathBuf]) -> Result<Option<Newest>
 /// # Errors
 /// As the disk's, with the folder that could not be listed.
 pub fn all(disk: &dyn Disk, directories: &[PathBuf]) -> Result<Vec<Newest>, Failed> {
+    find(disk, directories, |kind| if let Kind::Image(txid) = kind { Some(txid) } else { None })
+}
+
+/// Finds the images that rolling upgrades go back to, the newest first.
+///
+/// # Errors
+/// As [`all`].
+pub fn all_rollback(disk: &dyn Disk, directories: &[PathBuf]) -> Result<Vec<Newest>, Failed> {
+    find(disk, directories, |kind| if let Kind::RollbackImage(txid) = kind { Some(txid) } else { None })
+}
+
+/// Finds the images of both kinds, the newest first: a start may begin with any.
+///
+/// # Errors
+/// As [`all`].
+pub fn all_of_both_kinds(disk: &dyn Disk, directories: &[PathBuf]) -> Result<Vec<Newest>, Failed> {
+    find(disk, directories, |kind| match kind {
+        Kind::Image(txid) | Kind::RollbackImage(txid) => Some(txid),
+        _ => None,
+    })
+}
+
+fn find(
+    disk: &dyn Disk,
+    directories: &[PathBuf],
+    counts: impl Fn(Kind) -> Option<Txid>,
+) -> Result<Vec<Newest>, Failed> {
     let mut all: BTreeMap<Reverse<Txid>, Vec<PathBuf>> = BTreeMap::new();
     for current in directories {
-        let names = disk.list(current).map_err(|error| Failed { current: current.clone(), error })?;
-        for txid in names.iter().filter_map(|n| if let Kind::Image(txid) = names::kind(n) { Some(txid) } else { None })
-        {
-            all.entry(Reverse(txid)).or_default().push(current.join(names::image(txid)));
+        let mut names = disk.list(current).map_err(|error| Failed { current: current.clone(), error })?;
+        names.sort();
+        for name in names {
+            if let Some(txid) = counts(names::kind(&name)) {
+                all.entry(Reverse(txid)).or_default().push(current.join(name));
+            }
         }
     }
     Ok(all.into_iter().map(|(Reverse(txid), copies)| Newest { txid, copies }).collect())

@@ -80,7 +80,7 @@ fn numbered(number: u64) -> Record<'static> {
 
 /// Recovers and replays all directories; returns the numbers of the records by transaction, or why not.
 fn load(disk: &SimDisk, directories: &[PathBuf]) -> Result<(Txid, HashMap<Txid, u64>), StorageError> {
-    let recovery = local::recover(disk, directories, MAX, |usable| !usable.is_empty())?;
+    let recovery = local::recover(disk, directories, MAX, local::Damage::Refused, |usable| !usable.is_empty())?;
     let usable: Vec<&Path> = directories
         .iter()
         .map(PathBuf::as_path)

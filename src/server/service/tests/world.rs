@@ -77,6 +77,14 @@ pub fn storage_info() -> StorageInfo {
     StorageInfo { layout_version: -67, namespace_id: 7, cluster_id: "CID-1".into(), c_time: 5 }
 }
 
+/// The same as VERSION tells it.
+fn on_disk() -> storage::StorageInfo {
+    let StorageInfo { layout_version, namespace_id, cluster_id, c_time } = storage_info();
+    let layout = LayoutVersion(layout_version);
+    let block_pool_id = "BP-1".to_owned();
+    storage::StorageInfo { layout, namespace_id, cluster_id: cluster_id.to_string(), ctime: c_time, block_pool_id }
+}
+
 fn engine() -> (Arc<Engine>, SimClock) {
     let (os, disk, clock) = Os::simulated(1);
     clock.set_wall(1_796_061_337_922);
@@ -93,10 +101,10 @@ fn engine() -> (Arc<Engine>, SimClock) {
     let checkpoints = Checkpoints {
         os: os.clone(),
         image_folders: vec![current.clone()].into(),
-        edits_folders: vec![current],
+        edits_folders: vec![current.clone()],
         retention: Default::default(),
-        namespace_id: 7,
-        layout: LayoutVersion::CURRENT,
+        folders: vec![current.clone()],
+        storage: on_disk().into(),
         expanded_string_tables: false,
         newest: (Txid(0), None).into(),
         image_options: Default::default(),
