@@ -162,7 +162,39 @@ fn obey(world: &mut World, n: u32, command: &Command) {
                 }
             }
         }
+        Command::Rebuild(list) => list.iter().for_each(|rebuild| obey_rebuild(world, rebuild)),
         Command::Recover(_) | Command::BalancerBandwidth(_) | Command::Finalize => {}
+        Command::Cache(ids) => {
+            world.nodes.get_mut(&n).expect("beats").cached.extend(ids);
+            report_cached(world, n);
+        }
+        Command::Uncache(ids) => {
+            world.nodes.get_mut(&n).expect("beats").cached.retain(|id| !ids.contains(id));
+            report_cached(world, n);
+        }
+    }
+}
+
+/// The internal blocks of a group that nobody has arrive at the targets, in their order.
+fn report_cached(world: &World, n: u32) {
+    let node = world.nodes[&n].clone();
+    world.soft(|state, _| {
+        let number = state.blocks.identify(&node.registration()).expect("allowed").expect("registered");
+        state.blocks.cache_report(number, node.cached.iter().copied());
+    });
+}
+
+fn obey_rebuild(world: &mut World, rebuild: &blocks::Rebuild) {
+    let stripe = world.state(|state| state.tree.erasure_coding.stripe(rebuild.policy)).expect("a policy of the file system");
+    let there = |index: &u8| rebuild.live.contains(index) || rebuild.excluded.contains(index);
+    let missing: Vec<u8> = (0..stripe.units()).filter(|index| !there(index)).collect();
+    for (index, target) in missing.into_iter().zip(&rebuild.targets) {
+        let number = world.state(|state| state.blocks.node(target.node).map(|n| show::node_number(&n.id.uuid)));
+        let id = vocab::BlockId(rebuild.group.id.0 + i64::from(index));
+        let block = Block { id, length: stripe.unit_length(rebuild.group.length, index), ..rebuild.group };
+        let mut node = world.nodes[&number.expect("a target")].clone();
+        world.soft(|state, now| node.receive(&mut state.blocks, &mut state.store, (block, 0), now));
+        world.nodes.insert(node.number, node);
     }
 }
 

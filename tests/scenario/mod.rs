@@ -5,6 +5,7 @@
 //! Invariants: after every scenario live, replayed and reloaded state are equal, after a crash too, and every prefix of the log is legal.
 
 mod attributes;
+mod caches;
 mod cluster;
 mod laws;
 mod line;
@@ -22,8 +23,8 @@ use world::World;
 pub type Printed = Result<String, vocab::Refusal>;
 
 /// Where commands are looked for, in this order; `None`: not one of these.
-const GROUPS: [fn(&mut World, &Line) -> Option<Printed>; 5] =
-    [names::run, writers::run, attributes::run, cluster::run, show::run];
+const GROUPS: [fn(&mut World, &Line) -> Option<Printed>; 6] =
+    [names::run, writers::run, attributes::run, caches::run, cluster::run, show::run];
 
 /// A scenario with the output of every command written anew, and the laws checked at its end.
 fn check(text: &str) -> String {

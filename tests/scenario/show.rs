@@ -103,6 +103,17 @@ pub fn command(world: &World, command: &Command) -> String {
             };
             format!("recover {}", list.iter().map(one).collect::<Vec<_>>().join(", "))
         }
+        Command::Rebuild(list) => {
+            let one = |r: &blocks::Rebuild| {
+                let from: Vec<_> = (r.sources.iter().filter_map(|n| state.blocks.node(*n)).zip(&r.live))
+                    .map(|(node, index)| format!("dn{}={index}", node_number(&node.id.uuid)))
+                    .collect();
+                format!("blk_{} from {} on {}", r.group.id.0, from.join(","), targets(state, &r.targets))
+            };
+            format!("rebuild {}", list.iter().map(one).collect::<Vec<_>>().join(", "))
+        }
+        Command::Cache(ids) => format!("cache {}", ids.iter().map(|id| format!("blk_{id}")).collect::<Vec<_>>().join(" ")),
+        Command::Uncache(ids) => format!("uncache {}", ids.iter().map(|id| format!("blk_{id}")).collect::<Vec<_>>().join(" ")),
         Command::BalancerBandwidth(bytes) => format!("bandwidth {bytes}"),
         Command::Finalize => "finalize".to_owned(),
     })
@@ -143,7 +154,10 @@ fn reads(world: &World, line: &Line) -> Option<Printed> {
             for block in &blocks.blocks {
                 let corrupt = if block.located.corrupt { " corrupt" } else { "" };
                 let places = targets(view.state, &block.located.locations);
-                let _ = writeln!(out, "{}{corrupt} on {places}", block_text(&block.located.block));
+                let (id, caching) = (block.located.block.id, &view.state.blocks.caching);
+                let cached = block.located.locations.iter().filter(|t| caching.is_cached(id, t.node)).count();
+                let cached = if cached > 0 { format!(", {cached} in memory") } else { String::new() };
+                let _ = writeln!(out, "{}{corrupt} on {places}{cached}", block_text(&block.located.block));
             }
             out
         })),

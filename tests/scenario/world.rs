@@ -5,6 +5,7 @@ use super::line::Line;
 use crate::sim::node::{self, Node, Setup};
 use crate::support::scripted::DataNode;
 use blocks::Hosts;
+use ops::admin::cache_scan::CacheScan;
 use ops::context::{Turn, View, Write};
 use ops::datanode::Work;
 use os::Os;
@@ -35,6 +36,7 @@ pub struct World {
     pub down: BTreeSet<u32>,
     pub hosts: Hosts,
     pub work: Work,
+    pub caching: CacheScan,
     /// Lengths of blocks as their writers know them.
     pub written: BTreeMap<BlockId, u64>,
     /// Stamps that writers were given for a new pipeline.
@@ -69,6 +71,7 @@ impl World {
             down: BTreeSet::new(),
             hosts: Hosts::default(),
             work: Work::default(),
+            caching: CacheScan::default(),
             written: BTreeMap::new(),
             stamps: BTreeMap::new(),
             printed: Txid(1),

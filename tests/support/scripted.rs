@@ -5,13 +5,15 @@ use blocks::{
     ReportStart, Reported, Resolved, StorageInfo, VolumeId, VolumeReport, VolumeState,
 };
 use record::Store;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use vocab::time::Now;
 use vocab::{Block, BlockId, Refusal, ReplicaState, StorageKind};
 
 /// Bytes of every volume.
 const CAPACITY: u64 = 100 << 30;
+/// Bytes of memory for blocks.
+const CACHE: u64 = 2_000;
 
 /// What belongs to the file system of the tests.
 pub fn own() -> StorageInfo {
@@ -34,12 +36,15 @@ pub struct DataNode {
     /// Kind of each volume.
     pub volumes: Vec<StorageKind>,
     pub held: BTreeMap<BlockId, Held>,
+    /// What it keeps in memory.
+    pub cached: BTreeSet<BlockId>,
 }
 
 impl DataNode {
     /// Node `number` with one disk in the default rack.
     pub fn new(number: u32) -> DataNode {
-        DataNode { number, rack: DEFAULT_RACK.into(), volumes: vec![StorageKind::Disk], held: BTreeMap::new() }
+        let (held, cached) = (BTreeMap::new(), BTreeSet::new());
+        DataNode { number, rack: DEFAULT_RACK.into(), volumes: vec![StorageKind::Disk], held, cached }
     }
 
     pub fn uuid(&self) -> String {
@@ -86,7 +91,13 @@ impl DataNode {
             non_dfs_used: 0,
             mount: None,
         };
-        let beat = Heartbeat { volumes: (0..self.volumes.len()).map(report).collect(), ..Heartbeat::default() };
+        let length = |id: &BlockId| self.held.get(id).map_or(0, |held| held.block.length);
+        let beat = Heartbeat {
+            volumes: (0..self.volumes.len()).map(report).collect(),
+            cache_capacity: CACHE,
+            cache_used: self.cached.iter().map(length).sum(),
+            ..Heartbeat::default()
+        };
         blocks.heartbeat(store, &self.registration(), &beat, now)
     }
 

@@ -69,10 +69,34 @@ fn short(number: u32) -> Result<i16, Refusal> {
     i16::try_from(number).map_err(|_| illegal(format!("Out of range: {number}")))
 }
 
-/// A time as `2026-12-01T01:02:03+0000`, in the local zone.
+/// A time as `2026-12-01T01:02:03+0000`, in the local zone. Directives that never end have years that calendars do not go to.
 fn date(millis: i64) -> String {
-    let time = Timestamp::from_millisecond(millis).unwrap_or(if millis < 0 { Timestamp::MIN } else { Timestamp::MAX });
-    time.to_zoned(TimeZone::system()).strftime("%Y-%m-%dT%H:%M:%S%z").to_string()
+    let known = Timestamp::from_millisecond(millis);
+    let known = known.unwrap_or(if millis < 0 { Timestamp::MIN } else { Timestamp::MAX });
+    let offset = i64::from(TimeZone::system().to_offset(known).seconds());
+    let seconds = millis.div_euclid(1_000).saturating_add(offset);
+    let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
+    let (year, month, day) = civil(days);
+    let (hour, minute) = (second / 3_600, second / 60 % 60);
+    let (sign, shift) = (if offset < 0 { '-' } else { '+' }, offset.abs() / 60);
+    format!(
+        "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{:02}{sign}{:02}{:02}",
+        second % 60,
+        shift / 60,
+        shift % 60
+    )
+}
+
+/// Year, month and day of a number of days since 1970: eras of 400 years, years that begin in March.
+fn civil(days: i64) -> (i64, i64, i64) {
+    let days = days + 719_468;
+    let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let day_of_month = day - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    (year + era * 400 + i64::from(month <= 2), month, day_of_month)
 }
 
 /// A length of time as `days:hours:minutes:seconds.milliseconds`.
@@ -248,6 +272,21 @@ mod tests {
         };
         assert_eq!(refused(""), "Can not create a Path from an empty string");
         assert_eq!(refused("a:b"), "java.net.URISyntaxException: Relative path in absolute URI: a:b");
+    }
+
+    #[test]
+    fn days_are_those_of_the_calendar() {
+        for (days, expected) in [
+            (0, (1970, 1, 1)),
+            (-1, (1969, 12, 31)),
+            (11_016, (2000, 2, 29)),
+            (11_017, (2000, 3, 1)),
+            (20_788, (2026, 12, 1)),
+            // as Java tells the end of a directive without one
+            (26_688_018_579, (73_071_283, 1, 26)),
+        ] {
+            assert_eq!(civil(days), expected, "{days}");
+        }
     }
 
     #[test]
