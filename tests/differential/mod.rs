@@ -10,6 +10,8 @@ mod known;
 mod model;
 mod pair;
 mod snapshots;
+mod striped;
+mod successor;
 
 use pair::Pair;
 

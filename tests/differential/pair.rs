@@ -19,6 +19,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 const NODES: u32 = 3;
 /// Java notes replicas in a thread of its own: how often a call is asked again when only it lags.
 const PATIENCE: usize = 40;
+/// Saves the namespace.
+const SAVE: [(&str, &str); 3] = [
+    ("setSafeMode", "action: SAFEMODE_ENTER"),
+    ("saveNamespace", "timeWindow: 0 txGap: 0"),
+    ("setSafeMode", "action: SAFEMODE_LEAVE"),
+];
 /// Placeholder for bytes that are no UTF-8.
 pub const RAW: RawBytes<'static> = RawBytes { placeholder: "~~raw~~", bytes: b"\xff\xc3(\xf0\x9f\x98\x80" };
 
@@ -40,7 +46,7 @@ fn now_ms() -> u64 {
 }
 
 impl Side {
-    fn start(kind: Kind, name: &str) -> Option<Side> {
+    pub(super) fn start(kind: Kind, name: &str) -> Option<Side> {
         let settings = [
             ("dfs.replication", "3"),
             ("dfs.namenode.accesstime.precision", "0"),
@@ -54,7 +60,7 @@ impl Side {
         Some(Side { fixture, clients: HashMap::new(), is_java: kind == Kind::Java, lives: 0, nodes })
     }
 
-    fn call(&mut self, user: &str, name: &str, body: &[u8]) -> Answer {
+    pub(super) fn call(&mut self, user: &str, name: &str, body: &[u8]) -> Answer {
         let (port, lives) = (self.fixture.port(), self.lives);
         let client = self.clients.entry(user.to_owned()).or_insert_with(|| {
             let mut settings = ClientSettings::new(CLIENT_PROTOCOL, 1, user);
@@ -141,7 +147,7 @@ impl Side {
     }
 
     /// A block goes to the places of the answer. Of a striped group cell 0 has all the bytes, parity cells as many.
-    fn receive_placed(&mut self, answer: &DynamicMessage, length: u64) {
+    pub(super) fn receive_placed(&mut self, answer: &DynamicMessage, length: u64) {
         let bytes = prost::Message::encode_to_vec(answer);
         let answer: AddBlockResponseProto = prost::Message::decode(bytes.as_slice()).expect("the same bytes");
         let block = answer.block;
@@ -156,6 +162,21 @@ impl Side {
             if let Some(node) = self.nodes.iter_mut().find(|node| node.id() == location.id.datanode_uuid) {
                 node.receive(&internal, length);
             }
+        }
+    }
+
+    /// The other program goes on with the directory.
+    pub(super) fn hand_over(&mut self, kind: Kind) {
+        self.fixture.stop();
+        (self.fixture.kind, self.is_java) = (kind, kind == Kind::Java);
+        self.fixture.launch();
+        self.join_again();
+    }
+
+    pub(super) fn save(&mut self) {
+        for (name, request) in SAVE {
+            let body = encode(name, request, None).1;
+            self.call("hdfs", name, &body).unwrap_or_else(|e| panic!("{name}: {e}"));
         }
     }
 
@@ -415,11 +436,7 @@ impl Pair {
 
     /// Both save their namespaces.
     pub fn checkpoint(&mut self) {
-        for (name, request) in [
-            ("setSafeMode", "action: SAFEMODE_ENTER"),
-            ("saveNamespace", "timeWindow: 0 txGap: 0"),
-            ("setSafeMode", "action: SAFEMODE_LEAVE"),
-        ] {
+        for (name, request) in SAVE {
             self.ask("hdfs", name, request).unwrap_or_else(|e| panic!("{name}: {e}"));
         }
     }

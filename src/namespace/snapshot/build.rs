@@ -68,6 +68,7 @@ impl Build {
     /// Enters the diffs of a file, by ascending snapshot.
     pub fn set_file_diffs(&mut self, store: &mut Store, file: InodeHandle, list: Vec<FileDiff>) {
         self.tree.snapshots.files.entry(file).or_default().list = list;
+        self.tree.snapshots.note_held_stripes(file);
         let features = store.features(file);
         store.set_features(file, features.with(Features::SNAPSHOT_DIFFS));
     }

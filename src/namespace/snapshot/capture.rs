@@ -9,7 +9,7 @@ use vocab::{SnapshotId, TimeMs};
 
 impl Tree {
     /// Whether a change of an inode belongs into the latest snapshot: the inode is in it, and not one whose past is kept where it was renamed from.
-    fn is_recorded(&self, store: &Store, inode: InodeHandle, latest: SnapshotId) -> bool {
+    pub(super) fn is_recorded(&self, store: &Store, inode: InodeHandle, latest: SnapshotId) -> bool {
         if !self.in_latest(store, inode, latest) {
             return false;
         }
@@ -38,6 +38,25 @@ impl Tree {
     /// truncate, and loses those of a file whose diff a rename has made
     pub fn capture_blocks(&mut self, store: &mut Store, file: InodeHandle, latest: SnapshotId) {
         self.capture(store, file, latest);
+        self.hold_blocks(store, file);
+    }
+    /// Keeps for the latest snapshot what it knows of an inode that is about to be renamed: of a file the block list too, as Hadoop does.
+    /// `length` is that of the logged blocks, where the file has others.
+    pub fn capture_move(&mut self, store: &mut Store, inode: InodeHandle, length: Option<u64>) {
+        let latest = self.latest_snapshot(store, inode);
+        if !self.slot_in_latest(store, inode, latest) {
+            return;
+        }
+        self.capture(store, inode, latest);
+        if let Some(length) = length {
+            self.limit_captured_length(inode, latest, length);
+        }
+        if store.kind(inode) == KindTag::File && self.is_recorded(store, inode, latest) {
+            self.hold_blocks(store, inode);
+            self.snapshots.note_held_stripes(inode);
+        }
+    }
+    fn hold_blocks(&mut self, store: &Store, file: InodeHandle) {
         let diff = self.snapshots.files.get_mut(&file).and_then(|d| d.list.last_mut());
         let Some(diff) = diff.filter(|d| d.blocks.is_none()) else { return };
         let mut end = 0;

@@ -15,6 +15,7 @@ mod past;
 mod persist;
 mod rename;
 mod roots;
+mod striped;
 mod usage;
 
 mod build;
@@ -26,7 +27,7 @@ pub use past::Entry;
 pub use roots::{QUOTA_DEFAULT, Root, Snapshot};
 
 use record::InodeHandle;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use vocab::{InodeId, SnapshotId};
 
 /// Diffs of a file, and whether the file is gone from the present.
@@ -57,6 +58,8 @@ pub struct Snapshots {
     pub(crate) directories: HashMap<InodeHandle, Vec<DirectoryDiff>>,
     pub(crate) files: HashMap<InodeHandle, FileDiffs>,
     pub(crate) references: HashMap<InodeHandle, References>,
+    /// Striped files whose diffs hold blocks, or did once (derived).
+    held_stripes: HashSet<InodeHandle>,
 }
 
 impl Snapshots {

@@ -26,7 +26,7 @@ fn list<T>(rest: &mut RestReader<'_>, item: impl Fn(&mut RestReader<'_>) -> Read
 
 impl Snapshots {
     pub(crate) fn write_rest(&self, rest: &mut RestWriter) {
-        let Snapshots { counter, roots, directories, files, references } = self;
+        let Snapshots { counter, roots, directories, files, references, held_stripes: _ } = self;
         rest.u32(*counter);
         rest.length(roots.len());
         for (id, root) in roots {
@@ -83,6 +83,7 @@ impl Snapshots {
             let (has_target, target) = (rest.bool()?, snapshot(rest)?);
             Ok((inode, References { names, target: has_target.then_some(target) }))
         })?);
+        all.note_all_held_stripes();
         Ok(all)
     }
 }

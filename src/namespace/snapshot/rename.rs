@@ -7,7 +7,7 @@ use vocab::{SnapshotId, TimeMs};
 
 impl Tree {
     /// Moves an inode below `parent` under `name`, which must be free. Both directories get the time. What the latest snapshot knows of the inode
-    /// it keeps under the old name. `latest` is the latest snapshot of the target's path before anything there was replaced.
+    /// it keeps under the old name ([`Tree::capture_move`] comes first). `latest` is the latest snapshot of the target's path before anything there was replaced.
     pub fn move_captured(
         &mut self,
         store: &mut Store,
@@ -20,9 +20,6 @@ impl Tree {
         let Some(from) = store.parent(inode) else { return };
         let from_latest = self.latest_snapshot(store, inode);
         let known = self.slot_in_latest(store, inode, from_latest);
-        if known {
-            self.capture(store, inode, from_latest);
-        }
         let gone = if known {
             Gone { inode, link: Link::Named { name: store.name(inode).into(), last: from_latest } }
         } else {

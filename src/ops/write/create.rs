@@ -200,6 +200,7 @@ impl Create {
         if replaces.is_none() {
             view.check_new_name(parent, resolved, resolved.depth())?;
         }
+        replaces.map_or(Ok(()), |old| view.check_stripes_of_snapshots(old))?;
         let new = Usage { namespace: 1, ..Usage::default() };
         let old = replaces.map_or(Usage::default(), |old| state.tree.inode_usage(&state.store, old));
         state.tree.verify_quota(&state.store, parent, None, &difference(&new, &old))?;

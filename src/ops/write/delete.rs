@@ -50,6 +50,7 @@ impl Write for Delete {
             return Ok(false);
         }
         view.check_without_snapshots(inode)?;
+        view.check_stripes_of_snapshots(inode)?;
         let record = Record::Delete { path: resolved.plain(), time: view.now.wall, rpc: view.caller.rpc_ids };
         turn.log_at(&record, &[resolved.place()]);
         Ok(true)

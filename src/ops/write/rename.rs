@@ -185,6 +185,7 @@ impl Write for Rename2 {
         }
         view.check_snapshots_of_rename(inode, &from, &to)?;
         check_limits(&view, inode, &from, &to)?;
+        to.last().map_or(Ok(()), |old| view.check_stripes_of_snapshots(old))?;
         let mut options = Vec::with_capacity(2);
         if self.overwrite {
             options.push(RenameOption::Overwrite);
