@@ -15,7 +15,7 @@ use std::thread::Thread;
 use std::time::{Duration, Instant};
 
 /// Pause with which a stream begins, and the longest.
-const PAUSES: [Duration; 2] = [Duration::from_micros(200), Duration::from_micros(1_600)];
+const PAUSES: [Duration; 2] = [Duration::from_micros(200), Duration::from_micros(3_200)];
 /// Pause that shows whether there is a stream.
 const TRIAL: Duration = Duration::from_millis(1);
 /// Calls that come during that one if there is.
@@ -23,7 +23,7 @@ const STREAM_CALLS: usize = 12;
 /// Calls found at once that make a trial worth while.
 const BURST_CALLS: usize = 4;
 /// Calls of a look for which no longer pause is tried.
-const ENOUGH_CALLS: usize = 48;
+const ENOUGH_CALLS: usize = 32;
 /// Looks from one trial of another pause to the next, and from a trial that showed no stream to the next.
 const LOOKS_AFTER: [u32; 2] = [32, 1_024];
 /// A look with fewer calls is dull, and so many in a row end a stream.
@@ -286,7 +286,7 @@ mod tests {
     #[test]
     fn a_stream_is_gathered_until_it_ends() {
         // calls a second, whatever is done with them; the thread is woken for each but for a burst at the beginning
-        for (rate, longest, least) in [(14_000, 1_600, 800), (60_000, 1_600, 400), (400_000, 400, 200)] {
+        for (rate, longest, least) in [(14_000, 3_200, 1_600), (60_000, 800, 400), (400_000, 400, 200)] {
             let stream = |pause: Duration| 1 + pause.as_micros() as usize * rate / 1_000_000;
             let mut gathering = Gathering { calls: BURST_CALLS, ..Gathering::default() };
             let during = pauses(&mut gathering, 1_000, stream);

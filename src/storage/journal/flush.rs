@@ -10,8 +10,8 @@ use vocab::Txid;
 /// Records of a batch that tell of many writers at a time. Then the next batch is given [`GATHERING`] to grow: nobody gets much later what they
 /// wait for, since most of them would have waited for that batch or the next, and one sync does for more of them.
 const MANY: u64 = 8;
-/// As long as a sync takes on an ordinary disk.
-static GATHERING: std::sync::LazyLock<Duration> = std::sync::LazyLock::new(|| Duration::from_micros(std::env::var("IRON_G").ok().and_then(|v| v.parse().ok()).unwrap_or(500)));
+/// About as long as a thread takes for the calls that it has found at once. That it finds many, its own pauses see to.
+const GATHERING: Duration = Duration::from_micros(100);
 
 /// What the thread owns.
 #[derive(Debug)]
@@ -73,7 +73,7 @@ impl Flush {
             if !empty && wanted && gather && !lane.closed {
                 gather = false;
                 drop(lane);
-                if !GATHERING.is_zero() { std::thread::sleep(*GATHERING) };
+                std::thread::sleep(GATHERING);
                 continue;
             }
             if !empty && (wanted || rested || lane.closed) {

@@ -51,7 +51,7 @@ impl LocalJournal {
         frame::put_header(layout, &mut content);
         let position = content.len() as u64;
         content.resize(content.len().max(self.preallocation), frame::FILL);
-        file.write_all_at(&content, 0)?;
+        write_pieces(&*file, &content, 0)?;
         file.sync_all()?;
         durable::rename(&*self.disk, &temporary, &path)?;
         self.open = Some(OpenSegment { file, path, position, length: content.len() as u64, unsynced: false });
@@ -82,6 +82,18 @@ impl LocalJournal {
     }
 }
 
+/// Bytes of fill that are written at a time. Linux keeps what came with one write together in its cache, and each record that is written into such
+/// a folio later pays for all of its blocks.
+const PIECE_BYTES: usize = 16 << 10;
+
+fn write_pieces(file: &dyn File, bytes: &[u8], mut at: u64) -> io::Result<()> {
+    for piece in bytes.chunks(PIECE_BYTES) {
+        file.write_all_at(piece, at)?;
+        at += piece.len() as u64;
+    }
+    Ok(())
+}
+
 fn no_segment() -> io::Error {
     io::Error::other("no segment is open")
 }
@@ -92,7 +104,7 @@ impl OpenSegment {
         if end > self.length {
             // What a crash leaves unwritten is then a sector of fill, or of zeros where the file grew: both can be told from damage.
             let grow = (end - self.length).next_multiple_of(preallocation.max(1) as u64);
-            self.file.write_all_at(&vec![frame::FILL; grow as usize], self.length)?;
+            write_pieces(&*self.file, &vec![frame::FILL; grow as usize], self.length)?;
             self.length += grow;
         }
         self.file.write_all_at(bytes, self.position)?;
