@@ -6,7 +6,7 @@ use crate::quota::{self, QuotaRecord};
 use crate::{Tree, lease};
 use mem::side::SideTable;
 use record::{Features, Inode, InodeHandle, InodeKind, KindTag, Store};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
 use vocab::acl::AclEntry;
 use vocab::path::compare_names;
@@ -80,8 +80,10 @@ impl Build {
             detached: VecDeque::new(),
             inode_count: 0,
             moves: 0,
+            ways: crate::ways::Ways::default(),
             snapshots: crate::snapshot::Snapshots::default(),
             erasure_coding: Policies::default(),
+            zones: BTreeSet::new(),
         }
     }
 

@@ -1,6 +1,7 @@
 //! Leases by client name: which files a client writes and when it last renewed. Holders and files are derived from the open files; ages are soft.
 
-use std::collections::{BTreeMap, BTreeSet};
+use hashbrown::HashMap;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use vocab::InodeId;
 use vocab::time::MonotonicMs;
@@ -24,11 +25,17 @@ pub struct Lease {
     pub files: BTreeSet<InodeId>,
 }
 
+/// Most leases without files that are kept: a client that closes a file is about to write another one.
+const IDLE_MAX: usize = 256;
+
 /// All leases.
 #[derive(Debug, Default)]
 pub struct Leases {
-    by_holder: BTreeMap<Arc<str>, Lease>,
+    /// Those without files are as good as none.
+    by_holder: HashMap<Arc<str>, Lease>,
     by_age: BTreeSet<(MonotonicMs, Arc<str>)>,
+    /// How many have no files.
+    idle: usize,
     now: MonotonicMs,
     internal: Option<Internal>,
 }
@@ -65,6 +72,7 @@ impl Leases {
     pub(crate) fn add(&mut self, holder: &str, file: InodeId) {
         let now = self.now;
         if let Some(lease) = self.by_holder.get_mut(holder) {
+            self.idle -= usize::from(lease.files.is_empty());
             lease.renew(now, &mut self.by_age);
             lease.files.insert(file);
             return;
@@ -78,18 +86,22 @@ impl Leases {
     /// Takes a file out of a client's lease; an empty lease ends.
     pub(crate) fn remove(&mut self, holder: &str, file: InodeId) {
         let Some(lease) = self.by_holder.get_mut(holder) else { return };
-        lease.files.remove(&file);
-        if lease.files.is_empty()
-            && let Some(lease) = self.by_holder.remove(holder)
-        {
-            self.by_age.remove(&(lease.queued, lease.holder));
+        if lease.files.remove(&file) && lease.files.is_empty() {
+            self.idle += 1;
+        }
+        if self.idle > IDLE_MAX {
+            self.idle = 0;
+            for (_, lease) in self.by_holder.extract_if(|_, lease| lease.files.is_empty()) {
+                self.by_age.remove(&(lease.queued, lease.holder));
+            }
         }
     }
 
     /// Renews a client's lease. `false` if it has none.
     pub fn renew(&mut self, holder: &str) -> bool {
         let now = self.now;
-        let Some(lease) = self.by_holder.get_mut(holder) else { return false };
+        let lease = self.by_holder.get_mut(holder).filter(|lease| !lease.files.is_empty());
+        let Some(lease) = lease else { return false };
         lease.renew(now, &mut self.by_age);
         true
     }
@@ -103,7 +115,7 @@ impl Leases {
 
     /// The lease of a client.
     pub fn get(&self, holder: &str) -> Option<&Lease> {
-        self.by_holder.get(holder)
+        self.by_holder.get(holder).filter(|lease| !lease.files.is_empty())
     }
     /// Whether a client's lease is older than the soft limit; a client without one counts as expired.
     pub fn soft_expired(&self, holder: &str) -> bool {
@@ -113,19 +125,21 @@ impl Leases {
     pub fn expired(&self, limit_ms: u64) -> impl Iterator<Item = &Lease> {
         let now = self.now;
         let old = self.by_age.iter().take_while(move |(queued, _)| now.since(*queued) > limit_ms);
-        old.filter_map(|(_, holder)| self.by_holder.get(holder)).filter(move |l| now.since(l.renewed) > limit_ms)
+        old.filter_map(|(_, holder)| self.get(holder)).filter(move |l| now.since(l.renewed) > limit_ms)
     }
     /// Number of clients that write.
     pub fn len(&self) -> usize {
-        self.by_holder.len()
+        self.by_holder.len() - self.idle
     }
     /// Whether nobody writes.
     pub fn is_empty(&self) -> bool {
-        self.by_holder.is_empty()
+        self.len() == 0
     }
     /// All leases, by client name.
     pub fn iter(&self) -> impl Iterator<Item = &Lease> {
-        self.by_holder.values()
+        let mut leases: Vec<&Lease> = self.by_holder.values().filter(|lease| !lease.files.is_empty()).collect();
+        leases.sort_unstable_by(|a, b| a.holder.cmp(&b.holder));
+        leases.into_iter()
     }
 
     /// The holder name of the server's own recoveries. `fresh` is used when the last name is older than the hard limit.
@@ -170,5 +184,25 @@ mod tests {
         assert_eq!(leases.len(), 2);
         leases.remove("b", InodeId(3));
         assert_eq!(leases.len(), 1);
+        assert!(leases.get("b").is_none() && leases.soft_expired("b") && !leases.renew("b"));
+        assert_eq!(leases.iter().map(|l| &*l.holder).collect::<Vec<_>>(), ["a"]);
+    }
+
+    #[test]
+    fn clients_that_write_nothing_are_forgotten() {
+        let mut leases = Leases::default();
+        for n in 0..2_000 {
+            leases.set_now(MonotonicMs(n));
+            leases.add(&format!("c{n}"), InodeId(n as i64));
+            leases.remove(&format!("c{n}"), InodeId(n as i64 + 1));
+            assert_eq!(leases.len(), 1);
+            leases.remove(&format!("c{n}"), InodeId(n as i64));
+            leases.remove(&format!("c{n}"), InodeId(n as i64));
+            assert!(leases.is_empty());
+            assert!(leases.by_holder.len() <= IDLE_MAX + 1 && leases.by_age.len() == leases.by_holder.len());
+        }
+        leases.add("c1999", InodeId(7));
+        leases.set_now(MonotonicMs(100_000));
+        assert_eq!(leases.expired(SOFT_LIMIT_MS).map(|l| &*l.holder).collect::<Vec<_>>(), ["c1999"]);
     }
 }

@@ -13,6 +13,7 @@ pub mod check;
 pub mod children;
 pub mod codec;
 pub mod construction;
+mod encryption;
 pub mod erasure_coding;
 pub mod lease;
 mod persist;
@@ -25,6 +26,7 @@ pub mod snapshot;
 pub mod storage_policy;
 pub mod summary;
 mod walker;
+mod ways;
 
 pub use access::{Checker, Walk, Wanted};
 pub use construction::Construction;
@@ -35,7 +37,7 @@ pub use walker::{Place, Walker};
 use children::{Children, Lists};
 use mem::side::SideTable;
 use record::{Features, GroupId, Inode, InodeHandle, InodeKind, KindTag, Store, UserId};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use vocab::{InodeId, Mode, TimeMs};
 
 /// The namespace half of the file system: all but the inode records themselves, which live in [`record::Store`]. Side tables are keyed by handle
@@ -55,10 +57,13 @@ pub struct Tree {
     inode_count: u64,
     /// Directories that were taken out of a list: counts every change after which a path may lead elsewhere than it did.
     moves: u64,
+    ways: ways::Ways,
     /// Snapshots and what they hold.
     pub snapshots: snapshot::Snapshots,
     /// Erasure coding policies.
     pub erasure_coding: erasure_coding::Policies,
+    /// Roots of encryption zones, as their attributes say.
+    zones: BTreeSet<InodeHandle>,
 }
 
 /// Owner, group and mode of a root directory (image, format).
@@ -102,8 +107,10 @@ impl Tree {
             detached: VecDeque::new(),
             inode_count: 1,
             moves: 0,
+            ways: ways::Ways::default(),
             snapshots: snapshot::Snapshots::default(),
             erasure_coding: erasure_coding::Policies::default(),
+            zones: BTreeSet::new(),
         };
         let quota = vocab::quota::Quota { namespace: Some(quota::ROOT_NAMESPACE), ..Default::default() };
         tree.set_quota_limits(store, root, quota);

@@ -31,7 +31,7 @@ impl Tree {
     pub fn write_rest(&self, rest: &mut RestWriter) {
         // leases are derived from the open files; a new field has to be decided on here
         let Tree { root, lists, acls, xattrs, quotas, constructions, symlinks, leases: _, detached, .. } = self;
-        let Tree { inode_count, snapshots, erasure_coding, .. } = self;
+        let Tree { inode_count, snapshots, erasure_coding, zones, .. } = self;
         rest.u32(root.raw());
         lists.write_rest(rest);
         [acls, xattrs, quotas, constructions, symlinks].into_iter().for_each(|table| table.write_rest(rest));
@@ -40,6 +40,8 @@ impl Tree {
         rest.u64(*inode_count);
         snapshots.write_rest(rest);
         erasure_coding.write_rest(rest);
+        rest.length(zones.len());
+        zones.iter().for_each(|zone| rest.u32(zone.raw()));
     }
 
     /// Rebuilds the tree of a restored store.
@@ -60,12 +62,18 @@ impl Tree {
             detached: (0..rest.length(17)?).map(|_| Detached::restore(rest)).collect::<Result<_, _>>()?,
             inode_count: rest.u64()?,
             moves: 0,
+            ways: crate::ways::Ways::default(),
             snapshots: crate::snapshot::Snapshots::restore(rest)?,
             erasure_coding: Policies::restore(rest)?,
+            zones: (0..rest.length(4)?).map(|_| zone(rest)).collect::<Result<_, _>>()?,
         };
         tree.derive_leases(store);
         Ok(tree)
     }
+}
+
+fn zone(rest: &mut RestReader<'_>) -> Result<InodeHandle, Malformed> {
+    InodeHandle::from_raw(rest.u32()?).ok_or(Malformed("a zone"))
 }
 
 impl Policies {

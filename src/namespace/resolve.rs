@@ -1,6 +1,7 @@
 //! From a path to inodes: plain paths, `/.reserved/.inodes/<id>/...` and `/.reserved/raw/...`.
 
 use crate::Tree;
+use crate::ways::Parts;
 use record::{Features, InodeHandle, KindTag, Store};
 use smallvec::SmallVec;
 use std::borrow::Cow;
@@ -189,20 +190,39 @@ impl Tree {
     }
 
     fn walk<'p>(&self, store: &Store, path: Cow<'p, [u8]>, raw: bool) -> Resolved<'p> {
-        let mut resolved = Resolved { parts: parts_of(&path), text: path, inodes: SmallVec::new(), raw, past: None };
-        let mut current = self.root();
-        resolved.inodes.push(current);
-        for (start, end) in &resolved.parts {
-            match self.child(store, current, &resolved.text[*start as usize..*end as usize]) {
-                Some(child) => current = child,
-                None => {
-                    self.walk_past(store, &mut resolved, current);
-                    break;
-                }
-            }
-            resolved.inodes.push(current);
+        let parts = Parts::of(&path);
+        let mut inodes = SmallVec::new();
+        let known = self.ways.take(self.moves, &path, &parts, &mut inodes);
+        if known == 0 {
+            inodes.push(self.root());
+        }
+        debug_assert!(self.leads(store, &path, &parts.ranges[..known], &inodes), "a remembered way leads elsewhere");
+        let mut current = inodes[known];
+        for (start, end) in &parts.ranges[known..] {
+            let Some(child) = self.child(store, current, &path[*start as usize..*end as usize]) else { break };
+            current = child;
+            inodes.push(current);
+        }
+        // the last directory that exists above the end of the path
+        let mut above = (inodes.len() - 1).min(parts.ranges.len().saturating_sub(1));
+        if above + 1 == inodes.len() && above > known && store.kind(inodes[above]) != KindTag::Directory {
+            above -= 1;
+        }
+        if above > known {
+            self.ways.remember(self.moves, &path, &parts, &inodes[..=above]);
+        }
+        let mut resolved = Resolved { text: path, parts: parts.ranges, inodes, raw, past: None };
+        if resolved.inodes.len() <= resolved.depth() {
+            self.walk_past(store, &mut resolved, current);
         }
         resolved
+    }
+
+    /// Whether a walk of these components finds these inodes.
+    fn leads(&self, store: &Store, path: &[u8], parts: &[(u32, u32)], inodes: &[InodeHandle]) -> bool {
+        let name = |(start, end): &(u32, u32)| &path[*start as usize..*end as usize];
+        let mut steps = inodes.windows(2).zip(parts);
+        inodes[0] == self.root() && steps.all(|(two, part)| self.child(store, two[0], name(part)) == Some(two[1]))
     }
 
     /// Goes on where the present has no such child: by `.snapshot` into the past.
@@ -214,6 +234,9 @@ impl Tree {
         }
         resolved.past = Some(Past { depth, snapshot: None });
         if depth == resolved.depth() {
+            // as in Hadoop, who may look at the snapshots is told by the latest one
+            let latest = self.latest_snapshot_below(store, directory);
+            resolved.past = Some(Past { depth, snapshot: (latest != SnapshotId::CURRENT).then_some(latest) });
             return;
         }
         let root = self.snapshot_root(store, directory);
@@ -236,7 +259,7 @@ impl Tree {
     pub fn unresolved_path<'p>(&self, path: &'p [u8]) -> Resolved<'p> {
         let mut resolved = Resolved {
             text: Cow::Borrowed(path),
-            parts: parts_of(path),
+            parts: Parts::of(path).ranges,
             inodes: SmallVec::new(),
             raw: false,
             past: None,
@@ -283,6 +306,20 @@ impl Tree {
         path
     }
 
+    /// The resolved path of an inode, if it is `path` and its directory is one that paths have led through lately.
+    pub fn resolve_known<'p>(&self, store: &Store, path: &'p [u8], inode: InodeHandle) -> Option<Resolved<'p>> {
+        let parts = Parts::of(path);
+        let mut inodes = SmallVec::new();
+        let known = self.ways.take(self.moves, path, &parts, &mut inodes);
+        let (start, end) = parts.ranges.get(known).copied().filter(|_| known > 0 && known + 1 == parts.ranges.len())?;
+        let (name, directory) = (&path[start as usize..end as usize], inodes[known]);
+        if store.parent(inode) != Some(directory) || store.name(inode) != name {
+            return None;
+        }
+        inodes.push(inode);
+        Some(Resolved { text: Cow::Borrowed(path), parts: parts.ranges, inodes, raw: false, past: None })
+    }
+
     /// The path of an inode as a resolved one.
     pub fn resolve_inode(&self, store: &Store, inode: InodeHandle) -> Resolved<'static> {
         let mut inodes: SmallVec<[InodeHandle; 16]> = SmallVec::new();
@@ -327,19 +364,6 @@ impl Tree {
 pub(crate) fn is_reserved(path: &[u8]) -> bool {
     let start = path.iter().position(|b| *b != b'/').unwrap_or(path.len());
     path[start..].strip_prefix(RESERVED).is_some_and(|rest| rest.first().is_none_or(|b| *b == b'/'))
-}
-
-/// Where the components of a path begin and end.
-fn parts_of(path: &[u8]) -> SmallVec<[(u32, u32); 16]> {
-    let mut parts = SmallVec::new();
-    let mut start = 0;
-    for end in memchr::memchr_iter(b'/', path).chain([path.len()]) {
-        if end > start {
-            parts.push((start as u32, end as u32));
-        }
-        start = end + 1;
-    }
-    parts
 }
 
 /// What is left of a path behind its first `n` components.

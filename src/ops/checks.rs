@@ -311,7 +311,10 @@ impl<'a> View<'a> {
             return self.resolve(path, Walk::Write);
         }
         match self.state.tree.find(&self.state.store, id) {
-            Some(inode) => Ok(self.state.tree.resolve_inode(&self.state.store, inode)),
+            Some(inode) => {
+                let (tree, store) = (&self.state.tree, &self.state.store);
+                Ok(tree.resolve_known(store, path, inode).unwrap_or_else(|| tree.resolve_inode(store, inode)))
+            }
             None => Ok(self.state.tree.unresolved_path(path)),
         }
     }

@@ -63,7 +63,7 @@ impl Write for Complete {
         if !turn.view().blocks_finished(file, true) {
             return Ok(false);
         }
-        turn.close_file(file);
+        turn.close_file_at(file, resolved.plain());
         Ok(true)
     }
 }

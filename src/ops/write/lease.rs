@@ -92,8 +92,8 @@ impl View<'_> {
         })
     }
 
-    /// The record that closes a file as it stands.
-    pub fn close_record(&self, file: InodeHandle) -> Record<'static> {
+    /// The record that closes a file of this path and owner as it stands.
+    fn close_record<'r>(&self, file: InodeHandle, path: Cow<'r, [u8]>, owner: &'r (Arc<str>, Arc<str>)) -> Record<'r> {
         let store = &self.state.store;
         let inode = store.inode(file);
         let (replication, block_size) = match inode.kind {
@@ -102,17 +102,13 @@ impl View<'_> {
         };
         Record::Close(Box::new(AddClose {
             inode_id: InodeId::GRANDFATHERED,
-            path: Cow::Owned(self.state.tree.path_of(store, file)),
+            path,
             replication,
             mtime: self.now.wall,
             atime: inode.atime,
             block_size,
             blocks: self.block_list(file),
-            permission: Permission {
-                user: store.user_name(inode.user).to_string().into(),
-                group: store.group_name(inode.group).to_string().into(),
-                mode: inode.mode.bits(),
-            },
+            permission: Permission { user: (&*owner.0).into(), group: (&*owner.1).into(), mode: inode.mode.bits() },
             acl: Vec::new(),
             xattrs: Vec::new(),
             client_name: "".into(),
@@ -246,8 +242,18 @@ impl Turn<'_> {
     /// Logs the close of a file as it stands.
     pub fn close_file(&mut self, file: InodeHandle) {
         let view = self.view();
-        let record = view.close_record(file);
-        let place = Place::of(&view.state.store, file);
+        let path = view.state.tree.path_of(&view.state.store, file);
+        self.close_file_at(file, path.into());
+    }
+
+    /// As [`Turn::close_file`], for a file whose plain path is known.
+    pub fn close_file_at(&mut self, file: InodeHandle, path: Cow<'_, [u8]>) {
+        let view = self.view();
+        let store = &view.state.store;
+        let (user, group) = store.owner(file);
+        let owner = (store.user_name(user).clone(), store.group_name(group).clone());
+        let record = view.close_record(file, path, &owner);
+        let place = Place::of(store, file);
         self.log_at(&record, &[place]);
     }
 
