@@ -5,6 +5,7 @@ use crate::codec::{AclEntries, AclRef, XattrEntries, XattrRef, encode_acl, encod
 use crate::erasure_coding::is_policy;
 use record::{Features, InodeHandle, Store};
 use vocab::acl::{AclEntry, AclScope};
+use vocab::encryption::is_zone;
 use vocab::xattr::{Xattr, XattrNamespace};
 
 /// Key of an inode in the side tables.
@@ -56,9 +57,19 @@ impl Tree {
     pub fn xattr(&self, inode: InodeHandle, namespace: XattrNamespace, name: &str) -> Option<XattrRef<'_>> {
         self.xattr_entries(inode).find(|x| x.namespace == namespace && x.name == name)
     }
+    /// Inodes with an attribute, in no order. Walks all attributes there are.
+    pub fn with_xattr(&self, namespace: XattrNamespace, name: &str) -> Vec<InodeHandle> {
+        let has = |value: &[u8]| XattrEntries(value).any(|x| x.namespace == namespace && x.name == name);
+        self.xattrs.iter().filter(|(_, value)| has(value)).filter_map(|(key, _)| inode_of(key)).collect()
+    }
     /// Sets all attributes; none removes the table entry.
     pub fn set_xattrs(&mut self, store: &mut Store, inode: InodeHandle, all: &[Xattr]) {
         let features = store.features(inode);
+        if all.iter().any(is_zone) {
+            self.zones.insert(inode);
+        } else {
+            self.zones.remove(&inode);
+        }
         if all.is_empty() {
             self.xattrs.remove(key(inode));
             store.set_features(inode, features.without(Features::XATTRS));
@@ -84,6 +95,9 @@ impl Tree {
 
     /// Drops everything that side tables hold of an inode about to be freed.
     pub(crate) fn forget_sides(&mut self, inode: InodeHandle, features: Features) {
+        if features.contains(Features::XATTRS) {
+            self.zones.remove(&inode);
+        }
         let tables = [
             (Features::ACL, &mut self.acls),
             (Features::XATTRS, &mut self.xattrs),

@@ -2,10 +2,13 @@
 
 use crate::config::settings::{GroupMapping, Named, ProxyUser, RackMapping, Rpc, Settings};
 use security::groups::{GroupSettings, Provider};
+use security::keys::Keys;
+use security::kms::Kms;
 use security::proxy::{Allowed, Hosts, Network, ProxyRule, ProxyRules};
 use server::service::topology::Mapping;
 use std::collections::HashMap;
 use std::net::{IpAddr, ToSocketAddrs};
+use std::sync::Arc;
 use std::time::Duration;
 use vocab::Policy;
 
@@ -52,8 +55,12 @@ pub fn operations(settings: &Settings, owner: &str) -> ops::Settings {
         listing_limit: limits.listing_entries as usize,
         snapshots_of_directory: features.snapshots_of_directory as usize,
         snapshots_of_all: features.snapshots_of_all as usize,
+        snapshot_changes_listed: features.snapshot_changes_listed as usize,
+        snapshot_reports_below: features.snapshot_reports_below,
         batched_listing_limit: limits.batched_listing_paths as usize,
         open_files_limit: limits.open_files_listed as usize,
+        zones_listed: limits.zones_listed as usize,
+        reencryption_listed: limits.reencryption_listed as usize,
         tokens: settings.tokens.always_use,
         token_key_interval_ms: milliseconds(settings.tokens.key_interval),
         token_lifetime_ms: milliseconds(settings.tokens.lifetime),
@@ -78,6 +85,8 @@ pub fn operations(settings: &Settings, owner: &str) -> ops::Settings {
         erasure_coding_cell_max: features.erasure_coding_cell_max,
         erasure_coding_user_defined: features.erasure_coding_user_defined,
         storage_policy_satisfier: features.storage_policy_satisfier,
+        satisfier_queue: features.satisfier_queue as usize,
+        storage_policies_of_superusers: features.storage_policies_of_superusers,
         get_blocks_is_a_read: features.get_blocks_is_a_read,
         symlinks: false,
     }
@@ -244,5 +253,20 @@ pub fn racks(settings: &Settings) -> Mapping {
         }
         (RackMapping::Table, _, Some(table)) => Mapping::Table(table.clone()),
         _ => Mapping::OneRack,
+    }
+}
+
+/// Whoever keeps the keys of encryption zones, asked as `user`.
+pub fn keys(settings: &Settings, user: &str) -> Option<Arc<Keys>> {
+    let address = settings.server_defaults.key_provider.as_str();
+    if address.is_empty() {
+        return None;
+    }
+    match Kms::new(address, user, settings.keys.timeout) {
+        Ok(kms) => Some(Arc::new(Keys::new(Box::new(kms), settings.keys.advance))),
+        Err(problem) => {
+            tracing::error!("{problem}: no encryption zone can be made, nor any file in one");
+            None
+        }
     }
 }

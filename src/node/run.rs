@@ -243,6 +243,9 @@ fn assemble(
         Err(error) => tracing::error!("error reading hosts files: {error}"),
     }
     state.start(load::now(os));
+    if settings.features.storage_policy_satisfier {
+        state.queue_for_satisfier();
+    }
     let rolling = state.sequences.rolling_upgrade_start.is_some();
     let effective_layout = LayoutVersion::effective(info.layout, rolling);
     let policy = Policy { effective_layout, ..policy };
@@ -297,6 +300,7 @@ fn shared(
     let users = Users::new(NameRules::default(), groups, convert::proxy_rules(settings));
     Shared {
         engine: engine.clone(),
+        keys: convert::keys(settings, &engine.settings().owner),
         users: Arc::new(users.with_mechanisms(Arc::new(TokenMechanism::new(engine.clone())), true)),
         topology: Topology::new(convert::racks(settings)),
         identity,

@@ -68,10 +68,18 @@ pub struct Settings {
     pub snapshots_of_directory: usize,
     /// `dfs.namenode.snapshot.filesystem.limit`: snapshots of all.
     pub snapshots_of_all: usize,
+    /// `dfs.namenode.snapshotdiff.listing.limit`: entries of a page of a report.
+    pub snapshot_changes_listed: usize,
+    /// `dfs.namenode.snapshotdiff.allow.snap-root-descendant`: whether reports are made of what is below a directory with snapshots.
+    pub snapshot_reports_below: bool,
     /// `dfs.batched.ls.limit`.
     pub batched_listing_limit: usize,
     /// `dfs.namenode.list.openfiles.num.responses`.
     pub open_files_limit: usize,
+    /// `dfs.namenode.list.encryption.zones.num.responses`.
+    pub zones_listed: usize,
+    /// `dfs.namenode.list.reencryption.status.num.responses`.
+    pub reencryption_listed: usize,
     /// Whether delegation tokens are issued (`dfs.namenode.delegation.token.always-use`).
     pub tokens: bool,
     /// `dfs.namenode.delegation.key.update-interval`.
@@ -120,6 +128,10 @@ pub struct Settings {
     pub erasure_coding_user_defined: bool,
     /// Whether `dfs.storage.policy.satisfier.mode` asks for a satisfier.
     pub storage_policy_satisfier: bool,
+    /// `dfs.storage.policy.satisfier.max.outstanding.paths`: what may wait for it.
+    pub satisfier_queue: usize,
+    /// `dfs.storage.policy.permissions.superuser-only`: whether storage policies are set by superusers only.
+    pub storage_policies_of_superusers: bool,
     /// Whether the blocks of a DataNode are told to balancers only where reads are served (`dfs.namenode.get-blocks.check.operation`).
     pub get_blocks_is_a_read: bool,
     /// Whether symbolic links may be made (no key in Hadoop; off).
@@ -160,8 +172,12 @@ impl Default for Settings {
             listing_limit: 1_000,
             snapshots_of_directory: 65_536,
             snapshots_of_all: 65_536,
+            snapshot_changes_listed: 1_000,
+            snapshot_reports_below: true,
             batched_listing_limit: 100,
             open_files_limit: 1_000,
+            zones_listed: 100,
+            reencryption_listed: 100,
             tokens: false,
             token_key_interval_ms: 86_400_000,
             token_lifetime_ms: 604_800_000,
@@ -186,6 +202,8 @@ impl Default for Settings {
             erasure_coding_cell_max: 4_194_304,
             erasure_coding_user_defined: true,
             storage_policy_satisfier: false,
+            satisfier_queue: 10_000,
+            storage_policies_of_superusers: false,
             get_blocks_is_a_read: true,
             symlinks: false,
         }

@@ -177,7 +177,7 @@ operations! {
     ListXattrs "listXAttrs" Read Idempotent Served Coordinated "listXAttrs" true;
     RemoveXattr "removeXAttr" Write AtMostOnce Refused Never "removeXAttr" true;
     CheckAccess "checkAccess" Read Idempotent Served Coordinated "checkAccess" true;
-    CreateEncryptionZone "createEncryptionZone" Write AtMostOnce Refused Never "createEncryptionZone" false;
+    CreateEncryptionZone "createEncryptionZone" Write AtMostOnce Refused Never "createEncryptionZone" true;
     ListEncryptionZones "listEncryptionZones" Read Idempotent Served Coordinated "listEncryptionZones" true;
     ReencryptEncryptionZone "reencryptEncryptionZone" Write AtMostOnce Refused Never "reencryption" false;
     ListReencryptionStatus "listReencryptionStatus" Read Idempotent Served Coordinated "listReencryptionStatus" true;
@@ -197,7 +197,7 @@ operations! {
     GetQuotaUsage "getQuotaUsage" Read Idempotent Served ActiveOnly "quotaUsage" true;
     ListOpenFiles "listOpenFiles" Read Idempotent Served Coordinated "listOpenFiles" true;
     Msync "msync" Write Idempotent Served ActiveOnly "" true;
-    SatisfyStoragePolicy "satisfyStoragePolicy" Write AtMostOnce Refused Never "satisfyStoragePolicy" false;
+    SatisfyStoragePolicy "satisfyStoragePolicy" Write AtMostOnce Refused Never "satisfyStoragePolicy" true;
     GetHaServiceState "getHAServiceState" Unchecked Idempotent Served Plain "" true;
     GetSlowDatanodeReport "getSlowDatanodeReport" Unchecked Idempotent Served Plain "slowDataNodesReport" true;
     GetEnclosingRoot "getEnclosingRoot" Read Idempotent Served Coordinated "getEZForPath" true;

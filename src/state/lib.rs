@@ -19,17 +19,19 @@ pub mod tokens;
 pub use caches::{CacheDirective, CachePool, CacheUse, Caches};
 pub use digest::Digest;
 pub use effects::{Effect, Effects};
-pub use fit::{Applied, Fit, Fitted, Mismatch, Mode, Paths, Unsupported};
+pub use fit::{Applied, Fit, Fitted, Mismatch, Mode, Paths};
 pub use namespace::RootAttributes;
-pub use replay::{Replay, Unfitting};
+pub use replay::Replay;
 pub use retry::{RetryCache, RetryEntry, RetryPayload};
 pub use sequences::Sequences;
 
 use hashbrown::HashMap;
 use namespace::Tree;
+use std::collections::VecDeque;
 use std::fmt;
 use vocab::time::{MonotonicMs, Now};
-use vocab::{Block, BlockId, BlockState};
+use vocab::xattr::XattrNamespace;
+use vocab::{Block, BlockId, BlockState, InodeId};
 
 /// The whole file system.
 pub struct State {
@@ -47,6 +49,9 @@ pub struct State {
     pub tokens: tokens::Tokens,
     /// What is to be kept in the memory of DataNodes.
     pub caches: Caches,
+    /// Files and directories whose blocks are to be moved to where their storage policies want them, in the order they were asked for (soft:
+    /// each has an attribute that says so).
+    pub satisfier: VecDeque<InodeId>,
     /// Last blocks that a client has committed without a record yet, as the journal knows them: what a restart would find.
     uncommitted: HashMap<BlockId, Block>,
     /// Whether a rolling upgrade was finalized since the start and none has begun again: DataNodes are told (soft).
@@ -54,6 +59,9 @@ pub struct State {
     /// When the recovery of a block was last begun (soft).
     recoveries: HashMap<BlockId, MonotonicMs>,
 }
+
+/// The attribute of what is to satisfy its storage policy.
+pub const SATISFY_XATTR: (XattrNamespace, &str) = (XattrNamespace::User, "hdfs.sps");
 
 /// A recovery that has not ended after this time is begun again (Hadoop: 30 heartbeats).
 const RECOVERY_TIMEOUT_MS: u64 = 90_000;
@@ -76,6 +84,7 @@ impl State {
             retry: RetryCache::default(),
             tokens,
             caches: Caches::default(),
+            satisfier: VecDeque::new(),
             uncommitted: HashMap::new(),
             rolling_upgrade_finalized: false,
             recoveries: HashMap::new(),
@@ -103,6 +112,19 @@ impl State {
             .filter(|b| self.store.block_state(*b) != BlockState::Complete)
             .count();
         self.blocks.start(&self.store, open as u64, self.sequences.stamp, now);
+    }
+
+    /// Queues what was asked to satisfy its storage policy before this process began, by number of the inode. Walks all extended attributes.
+    pub fn queue_for_satisfier(&mut self) {
+        let asked = self.tree.with_xattr(SATISFY_XATTR.0, SATISFY_XATTR.1).into_iter();
+        let asked = asked.filter(|inode| self.has_something_to_satisfy(*inode));
+        let mut ids: Vec<InodeId> = asked.map(|inode| self.store.inode_id(inode)).collect();
+        ids.sort_unstable();
+        self.satisfier = ids.into();
+    }
+    /// Whether blocks could have to move: a file without blocks has none.
+    pub fn has_something_to_satisfy(&self, inode: record::InodeHandle) -> bool {
+        self.store.kind(inode) != record::KindTag::File || self.store.block_count_of(inode) > 0
     }
 
     /// Whether the recovery of a block may begin now: none runs, or the last one is too old to be waited for.

@@ -50,6 +50,7 @@ impl State {
             retry: _,
             tokens,
             caches,
+            satisfier: _,
             uncommitted,
             rolling_upgrade_finalized: _,
             recoveries: _,

@@ -255,20 +255,3 @@ fn keys_without_effect_are_named_once() {
     assert_eq!(log.matches(named).count(), 1, "{log}");
     node.stop();
 }
-
-/// A log written by Hadoop with records of a feature that is not done: refused by name and place, nothing changed.
-#[test]
-fn features_of_later_versions() {
-    if Kind::under_test() == Kind::Java {
-        return;
-    }
-    let case = Case::new("later-features");
-    let written = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/edits/3.5.0/smallops/current");
-    fs::create_dir_all(case.current("")).unwrap();
-    for file in fs::read_dir(written).unwrap().map(|entry| entry.unwrap()) {
-        fs::copy(file.path(), case.current(&file.file_name().to_string_lossy())).unwrap();
-    }
-    case.refused(&[], 1, "cache pools are not supported by this version");
-    let ended = case.run(&[]);
-    ended.expect(1, "transaction 59, offset 3476 of ");
-}

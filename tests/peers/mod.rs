@@ -3,7 +3,10 @@
 //! Calls: `support`.
 //! Never: decides what is right: that was seen on the Java NameNode (`IRONROOT_PEERS_NAMENODE=java`).
 //! Invariants: a test without Hadoop says so (`support::skip`); each test has a cluster of its own and its turn.
+mod cached;
 mod crash;
 mod data;
+mod day;
 mod interchange;
 mod shell;
+mod striped;

@@ -34,6 +34,10 @@ pub struct Limits {
     pub batched_listing_paths: u32,
     /// Open files of one answer (`dfs.namenode.list.openfiles.num.responses`).
     pub open_files_listed: u32,
+    /// Zones of one answer (`dfs.namenode.list.encryption.zones.num.responses`).
+    pub zones_listed: u32,
+    /// Re-encryptions of one answer (`dfs.namenode.list.reencryption.status.num.responses`).
+    pub reencryption_listed: u32,
     /// Events of one answer about the log (`dfs.namenode.inotify.max.events.per.rpc`).
     pub events_per_call: i32,
 }
@@ -64,6 +68,8 @@ impl Limits {
             listing_entries: if listing > 0 { listing.unsigned_abs() } else { 1000 },
             batched_listing_paths,
             open_files_listed,
+            zones_listed: positive(reader, "dfs.namenode.list.encryption.zones.num.responses", "must be a positive integer.")?,
+            reencryption_listed: positive(reader, "dfs.namenode.list.reencryption.status.num.responses", "must be a positive integer.")?,
             events_per_call: reader.int("dfs.namenode.inotify.max.events.per.rpc")?,
         })
     }
@@ -101,6 +107,12 @@ pub struct NamespaceFeatures {
     pub snapshots_of_directory: u32,
     /// Most snapshots of all (`dfs.namenode.snapshot.filesystem.limit`).
     pub snapshots_of_all: u32,
+    /// Entries of a page of what changed between snapshots (`dfs.namenode.snapshotdiff.listing.limit`).
+    pub snapshot_changes_listed: u32,
+    /// Whether that may be asked of what is below a directory with snapshots (`dfs.namenode.snapshotdiff.allow.snap-root-descendant`).
+    pub snapshot_reports_below: bool,
+    /// How often a snapshot that was deleted out of order is looked for (`dfs.namenode.snapshot.deletion.ordered.gc.period.ms`).
+    pub snapshot_collect_interval: Duration,
     /// Access times are kept this exactly; none if they are not kept (`dfs.namenode.accesstime.precision`).
     pub access_time_precision: Option<Duration>,
     /// Directories that cannot be deleted unless empty (`fs.protected.directories`).
@@ -122,6 +134,10 @@ pub struct NamespaceFeatures {
     pub erasure_coding_user_defined: bool,
     /// Whether files are to be moved to where their storage policies want them (`dfs.storage.policy.satisfier.mode`).
     pub storage_policy_satisfier: bool,
+    /// What may wait for that (`dfs.storage.policy.satisfier.max.outstanding.paths`).
+    pub satisfier_queue: u32,
+    /// Whether only superusers set storage policies (`dfs.storage.policy.permissions.superuser-only`).
+    pub storage_policies_of_superusers: bool,
     /// `dfs.namenode.get-blocks.check.operation`
     pub get_blocks_is_a_read: bool,
 }
@@ -130,6 +146,7 @@ impl NamespaceFeatures {
     pub(super) fn read(reader: &Reader<'_>) -> Result<NamespaceFeatures, ConfigError> {
         let precision = reader.plain_duration("dfs.namenode.accesstime.precision", Unit::Milliseconds)?;
         let lease_check = positive(reader, "dfs.namenode.lease-recheck-interval-ms", "must be greater than zero")?;
+        let collect = positive(reader, "dfs.namenode.snapshot.deletion.ordered.gc.period.ms", "must be greater than zero")?;
         Ok(NamespaceFeatures {
             acls: reader.boolean("dfs.namenode.acls.enabled")?,
             posix_acl_inheritance: reader.boolean("dfs.namenode.posix.acl.inheritance.enabled")?,
@@ -141,6 +158,9 @@ impl NamespaceFeatures {
             snapshots_skip_access_time: reader.boolean("dfs.namenode.snapshot.skip.capture.accesstime-only-change")?,
             snapshots_of_directory: reader.count("dfs.namenode.snapshot.max.limit", 0)?,
             snapshots_of_all: reader.count("dfs.namenode.snapshot.filesystem.limit", 0)?,
+            snapshot_changes_listed: reader.count("dfs.namenode.snapshotdiff.listing.limit", 1)?,
+            snapshot_reports_below: reader.boolean("dfs.namenode.snapshotdiff.allow.snap-root-descendant")?,
+            snapshot_collect_interval: Duration::from_millis(collect.into()),
             access_time_precision: (!precision.is_zero()).then_some(precision),
             protected_directories: reader.strings("fs.protected.directories")?,
             protect_below: reader.boolean("dfs.protected.subdirectories.enable")?,
@@ -153,6 +173,8 @@ impl NamespaceFeatures {
             storage_policy_satisfier: reader
                 .text("dfs.storage.policy.satisfier.mode")?
                 .eq_ignore_ascii_case("external"),
+            satisfier_queue: reader.count("dfs.storage.policy.satisfier.max.outstanding.paths", 0)?,
+            storage_policies_of_superusers: reader.boolean("dfs.storage.policy.permissions.superuser-only")?,
             get_blocks_is_a_read: reader.boolean("dfs.namenode.get-blocks.check.operation")?,
         })
     }

@@ -1,13 +1,16 @@
 //! setStoragePolicy, unsetStoragePolicy, getStoragePolicy, getStoragePolicies.
 
+use crate::write::xattr::check_new_xattr;
 use crate::{Operation, Turn, View, Write};
 use edit::Record;
 use namespace::Walk;
 use record::KindTag;
+use state::SATISFY_XATTR;
 use std::borrow::Cow;
 use std::sync::Arc;
 use vocab::layout::Feature;
 use vocab::storage_policy::{self, HOT, POLICIES, StoragePolicy, UNSPECIFIED};
+use vocab::xattr::Xattr;
 use vocab::{Action, Refusal, SnapshotId};
 
 /// Sets the storage policy of a path by name, or unsets it.
@@ -31,6 +34,9 @@ impl Write for SetStoragePolicy {
         let what = if self.policy.is_some() { "set storage policy" } else { "unset storage policy" };
         if !view.settings.storage_policies {
             return Err(Refusal::io(format!("Failed to {what} since dfs.storage.policy.enabled is set to false.")));
+        }
+        if view.settings.storage_policies_of_superusers {
+            view.check_superuser()?;
         }
         let Some(name) = &self.policy else { return Ok(UNSPECIFIED) };
         let found = storage_policy::by_name(name);
@@ -64,6 +70,62 @@ impl Write for SetStoragePolicy {
             _ => return Err(Refusal::not_found(format!("{} is not a file or directory", resolved.path_text()))),
         }
         turn.log(Record::SetStoragePolicy { path: Cow::Owned(resolved.path()), policy });
+        Ok(())
+    }
+}
+
+/// Asks that the blocks of a file, or of the files of a directory, be moved to where their storage policies want them: whoever asks for the
+/// queue does that (Hadoop's external `StoragePolicySatisfier`), and takes the mark away.
+#[derive(Clone, Debug)]
+pub struct SatisfyStoragePolicy {
+    /// Path.
+    pub path: Vec<u8>,
+}
+
+impl Write for SatisfyStoragePolicy {
+    type Prepared = ();
+    type Reply = ();
+    const OPERATION: Operation = Operation::SatisfyStoragePolicy;
+
+    fn prepare(&self, view: &View<'_>) -> Result<(), Refusal> {
+        if !view.settings.storage_policies {
+            let text = "Failed to satisfy storage policy since dfs.storage.policy.enabled is set to false.";
+            return Err(Refusal::io(text));
+        }
+        if !view.settings.storage_policy_satisfier {
+            return Err(Refusal::UnsupportedAction(
+                "Cannot request to satisfy storage policy when storage policy satisfier feature has been disabled by admin. \
+                 Seek for an admin help to enable it or use Mover tool."
+                    .into(),
+            ));
+        }
+        let most = view.settings.satisfier_queue;
+        if view.state.satisfier.len() >= most {
+            return Err(Refusal::io(format!("Outstanding satisfier queue limit: {most} exceeded, try later!")));
+        }
+        Ok(())
+    }
+
+    fn run(&self, turn: &mut Turn<'_>, (): ()) -> Result<(), Refusal> {
+        if turn.cached().is_some() {
+            return Ok(());
+        }
+        let view = turn.view();
+        view.check_safe_mode(|| format!("Cannot satisfy storage policy for {}", view.path_text(&self.path)))?;
+        let resolved = view.resolve(&self.path, Walk::Write)?;
+        view.check_inode(&resolved, Action::WRITE)?;
+        let inode = view.inode_of(&resolved)?;
+        let (namespace, name) = SATISFY_XATTR;
+        let is_file = view.state.store.kind(inode) == KindTag::File;
+        let marked = is_file && view.state.tree.xattr(inode, namespace, name).is_some();
+        if marked || !view.state.has_something_to_satisfy(inode) {
+            return Ok(());
+        }
+        let mark = Xattr { namespace, name: name.into(), value: [].into() };
+        check_new_xattr(&view, inode, (&mark, true, false))?;
+        let (id, rpc) = (view.state.store.inode_id(inode), view.caller.rpc_ids);
+        turn.log(Record::SetXattr { path: Cow::Owned(resolved.path()), xattrs: vec![mark], rpc });
+        turn.soft().satisfier.push_back(id);
         Ok(())
     }
 }

@@ -4,6 +4,7 @@ use crate::{Operation, Turn, View, Write};
 use edit::Record;
 use namespace::{Resolved, Walk};
 use record::{InodeHandle, KindTag};
+use state::SATISFY_XATTR;
 use std::borrow::Cow;
 use vocab::xattr::{Xattr, XattrNamespace};
 use vocab::{Action, Refusal};
@@ -107,41 +108,49 @@ impl Write for SetXattr {
         let resolved = view.resolve(&self.path, Walk::Write)?;
         check_change(&view, &resolved, &self.xattr)?;
         let inode = view.inode_of(&resolved)?;
-        self.check_set(&view, inode)?;
-        if let Some(feature) = state::fit::unsupported_xattr(&self.xattr) {
-            return Err(Refusal::Unsupported(format!("{feature} not supported").into()));
-        }
+        check_new_xattr(&view, inode, (&self.xattr, self.create, self.replace))?;
         let rpc = view.caller.rpc_ids;
+        let satisfy = view.settings.storage_policy_satisfier
+            && (self.xattr.namespace, &*self.xattr.name) == SATISFY_XATTR
+            && view.state.has_something_to_satisfy(inode);
+        let satisfy = satisfy.then(|| view.state.store.inode_id(inode));
         turn.log(Record::SetXattr { path: Cow::Owned(resolved.path()), xattrs: vec![self.xattr.clone()], rpc });
+        turn.soft().satisfier.extend(satisfy);
         Ok(())
     }
 }
 
-impl SetXattr {
-    fn check_set(&self, view: &View<'_>, inode: InodeHandle) -> Result<(), Refusal> {
-        let all = view.state.tree.xattrs(inode);
-        let exists = all.iter().any(|x| x.namespace == self.xattr.namespace && x.name == self.xattr.name);
-        let name = &self.xattr.name;
-        match (exists, self.create, self.replace) {
-            (_, false, false) => return Err(Refusal::HadoopIllegalArgument("A flag must be specified.".into())),
-            (true, _, false) => {
-                return Err(Refusal::io(format!("XAttr: {name} already exists. The REPLACE flag must be specified.")));
-            }
-            (false, false, _) => {
-                return Err(Refusal::io(format!("XAttr: {name} does not exist. The CREATE flag must be specified.")));
-            }
-            _ => {}
+/// That an attribute may be set, with these flags: whether it may be new, and whether it may be there.
+///
+/// # Errors
+/// What contradicts the flags; too many attributes.
+pub(super) fn check_new_xattr(
+    view: &View<'_>,
+    inode: InodeHandle,
+    (xattr, create, replace): (&Xattr, bool, bool),
+) -> Result<(), Refusal> {
+    let all = view.state.tree.xattrs(inode);
+    let exists = all.iter().any(|x| x.namespace == xattr.namespace && x.name == xattr.name);
+    let name = &xattr.name;
+    match (exists, create, replace) {
+        (_, false, false) => return Err(Refusal::HadoopIllegalArgument("A flag must be specified.".into())),
+        (true, _, false) => {
+            return Err(Refusal::io(format!("XAttr: {name} already exists. The REPLACE flag must be specified.")));
         }
-        let counts = |x: &Xattr| matches!(x.namespace, XattrNamespace::User | XattrNamespace::Trusted);
-        let most = view.settings.xattrs_per_inode;
-        if !exists && counts(&self.xattr) && all.iter().filter(|x| counts(x)).count() + 1 > most {
-            return Err(Refusal::io(format!("Cannot add additional XAttr to inode, would exceed limit of {most}")));
+        (false, false, _) => {
+            return Err(Refusal::io(format!("XAttr: {name} does not exist. The CREATE flag must be specified.")));
         }
-        if is_unreadable_mark(&self.xattr) && view.state.store.kind(inode) != KindTag::File {
-            return Err(Refusal::io(format!("Can only set 'security.{UNREADABLE}' on a file.")));
-        }
-        Ok(())
+        _ => {}
     }
+    let counts = |x: &Xattr| matches!(x.namespace, XattrNamespace::User | XattrNamespace::Trusted);
+    let most = view.settings.xattrs_per_inode;
+    if !exists && counts(xattr) && all.iter().filter(|x| counts(x)).count() + 1 > most {
+        return Err(Refusal::io(format!("Cannot add additional XAttr to inode, would exceed limit of {most}")));
+    }
+    if is_unreadable_mark(xattr) && view.state.store.kind(inode) != KindTag::File {
+        return Err(Refusal::io(format!("Can only set 'security.{UNREADABLE}' on a file.")));
+    }
+    Ok(())
 }
 
 /// Removes one attribute.

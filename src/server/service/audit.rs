@@ -499,6 +499,7 @@ pub(super) fn other(shared: &Shared, handler: Handler, caller: &Caller, answer: 
             Namenode::StartCheckpoint => ("startCheckpoint", false),
             Namenode::EndCheckpoint => ("endCheckpoint", false),
             Namenode::GetBlockKeys => ("getBlockKeys", false),
+            Namenode::NextToSatisfy => ("getNextSPSPath", false),
             Namenode::GetTransactionId => ("getTransactionID", false),
             Namenode::GetMostRecentCheckpointTxId => ("getMostRecentCheckpointTxId", false),
             Namenode::ErrorReport => ("errorReport", false),

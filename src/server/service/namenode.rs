@@ -15,7 +15,7 @@ use hadoop_proto::hdfs::{
 use hadoop_proto::namenode::{
     GetBlockKeysResponseProto, GetBlocksRequestProto, GetBlocksResponseProto, GetEditLogManifestRequestProto, GetEditLogManifestResponseProto,
     GetMostRecentCheckpointTxIdResponseProto, GetMostRecentNameNodeFileTxIdRequestProto,
-    GetMostRecentNameNodeFileTxIdResponseProto, GetTransactionIdResponseProto, IsRollingUpgradeResponseProto,
+    GetMostRecentNameNodeFileTxIdResponseProto, GetNextSpsPathResponseProto, GetTransactionIdResponseProto, IsRollingUpgradeResponseProto,
     IsUpgradeFinalizedResponseProto, RollEditLogResponseProto,
 };
 use observe::RemoteException;
@@ -26,7 +26,7 @@ use os::disk::Disk;
 use std::path::PathBuf;
 use std::sync::Arc;
 use storage::{StorageError, transfer};
-use vocab::{Caller, Txid};
+use vocab::{Caller, Refusal, Txid};
 
 /// Blocks looked at under one hold of the lock, for a balancer.
 const BLOCKS_SLICE: usize = 1_000;
@@ -40,6 +40,7 @@ pub(super) async fn serve(shared: &Shared, method: Namenode, caller: &Caller, bo
         Namenode::Version => message(&VersionResponseProto { info: namespace_info(shared) }),
         Namenode::ErrorReport => Ok(EMPTY),
         Namenode::GetBlockKeys => message(&GetBlockKeysResponseProto { keys: Some(no_keys()) }),
+        Namenode::NextToSatisfy => next_to_satisfy(shared, caller),
         Namenode::GetTransactionId => {
             superuser(shared, caller, "getTransactionID")?;
             message(&GetTransactionIdResponseProto { tx_id: shared.engine.journal().last().0 })
@@ -73,6 +74,20 @@ pub(super) async fn serve(shared: &Shared, method: Namenode, caller: &Caller, bo
             message(&IsRollingUpgradeResponseProto { is_rolling_upgrade: running })
         }
     }
+}
+
+/// The next file or directory that is to satisfy its storage policy, for the service that sees to it.
+fn next_to_satisfy(shared: &Shared, caller: &Caller) -> Answer {
+    superuser(shared, caller, "getNextSPSPath")?;
+    if shared.engine.gate().state() != HaState::Active {
+        return Err(Refusal::Standby("Not supported by Standby Namenode.".into()).into());
+    }
+    if !shared.engine.settings().storage_policy_satisfier {
+        let text = "SPS service mode is NONE, so external SPS service is not allowed to fetch the path Ids";
+        return Err(Refusal::io(text).into());
+    }
+    let next = shared.engine.turn("getNextSPSPath", caller, |turn| turn.soft().satisfier.pop_front());
+    message(&GetNextSpsPathResponseProto { sps_path: next.answer.map(|id| id.0 as u64) })
 }
 
 /// Blocks of a DataNode that a balancer may move.

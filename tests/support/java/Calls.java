@@ -8,6 +8,7 @@ import java.util.Map;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.BlockLocation;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.hdfs.DistributedFileSystem;
@@ -34,6 +35,11 @@ final class Calls {
       case "blocks":
         blocks(fileSystem(), args[0]);
         return 0;
+      case "cached": // for each block, how many hosts have it in memory
+        for (BlockLocation block : fileSystem().getFileBlockLocations(new Path(args[0]), 0, Long.MAX_VALUE)) {
+          System.out.println(block.getCachedHosts().length);
+        }
+        return 0;
       case "datanodes": // transfer address and free bytes of each live one
         for (DatanodeInfo node : fileSystem().getDataNodeStats(HdfsConstants.DatanodeReportType.LIVE)) {
           System.out.println(node.getXferAddr() + "\t" + node.getRemaining());
@@ -44,6 +50,13 @@ final class Calls {
         return 0;
       case "write": // path, bytes, seed
         System.out.println(write(fileSystem(), new Path(args[0]), Long.parseLong(args[1]), Long.parseLong(args[2]), 1 << 16, 0));
+        return 0;
+      case "append": // path, bytes, seed; answers the digest of the whole file
+        append(fileSystem(), new Path(args[0]), Integer.parseInt(args[1]), Long.parseLong(args[2]));
+        System.out.println(digest(fileSystem(), new Path(args[0])));
+        return 0;
+      case "recover": // path of a file whose writer is gone: waits until it is closed
+        recover(fileSystem(), new Path(args[0]));
         return 0;
       case "write-slowly": // name of the writer, path, bytes, seed, bytes a step, milliseconds between steps
         writeSlowly(args);
@@ -132,6 +145,23 @@ final class Calls {
       }
     }
     return hex(digest) + "\t" + length;
+  }
+
+  private static void append(DistributedFileSystem fs, Path path, int length, long seed) throws Exception {
+    byte[] bytes = new byte[length];
+    new Random(seed).nextBytes(bytes);
+    try (OutputStream out = fs.append(path)) {
+      out.write(bytes);
+    }
+  }
+
+  private static void recover(DistributedFileSystem fs, Path path) throws Exception {
+    for (int tries = 0; !fs.recoverLease(path); tries++) {
+      if (tries == 120) {
+        throw new IllegalStateException(path + " is still open");
+      }
+      Thread.sleep(1000);
+    }
   }
 
   private void writeSlowly(String[] args) throws Exception {

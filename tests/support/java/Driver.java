@@ -15,9 +15,11 @@ import java.util.Map;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FsShell;
 import org.apache.hadoop.hdfs.HdfsConfiguration;
+import org.apache.hadoop.hdfs.tools.CacheAdmin;
 import org.apache.hadoop.hdfs.tools.DFSAdmin;
 import org.apache.hadoop.hdfs.tools.DFSHAAdmin;
 import org.apache.hadoop.hdfs.tools.DFSck;
+import org.apache.hadoop.hdfs.tools.ECAdmin;
 import org.apache.hadoop.hdfs.tools.GetGroups;
 import org.apache.hadoop.hdfs.tools.offlineEditsViewer.OfflineEditsViewer;
 import org.apache.hadoop.hdfs.tools.offlineImageViewer.OfflineImageViewerPB;
@@ -93,6 +95,10 @@ public final class Driver {
         return tool(new DFSAdmin(conf), conf, args);
       case "fsck":
         return tool(new DFSck(conf, System.out), conf, args);
+      case "cacheadmin":
+        return tool(new CacheAdmin(conf), conf, args);
+      case "ec":
+        return tool(new ECAdmin(conf), conf, args);
       case "haadmin":
         return tool(new DFSHAAdmin(), conf, args);
       case "groups":

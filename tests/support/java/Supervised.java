@@ -1,5 +1,6 @@
 import java.lang.reflect.InvocationTargetException;
 import java.util.Arrays;
+import org.apache.hadoop.io.nativeio.NativeIO;
 
 /**
  * Runs the main method of another class, and ends the JVM when standard input ends, so that a server started by a test
@@ -21,6 +22,8 @@ public final class Supervised {
     }, "parent watch");
     watch.setDaemon(true);
     watch.start();
+    // a DataNode that is to keep blocks in memory maps them, but locks nothing: that would take native code and the right to it
+    NativeIO.POSIX.setCacheManipulator(new NativeIO.POSIX.NoMlockCacheManipulator());
     try {
       Class.forName(args[0]).getMethod("main", String[].class)
           .invoke(null, (Object) Arrays.copyOfRange(args, 1, args.length));

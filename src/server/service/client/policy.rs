@@ -4,11 +4,11 @@ use super::super::convert::kinds;
 use super::super::{Answer, EMPTY, Writing, decode, message};
 use super::Request;
 use hadoop_proto::hdfs::{
-    GetStoragePolicyRequestProto, GetStoragePolicyResponseProto, SetQuotaRequestProto, SetStoragePolicyRequestProto,
-    UnsetStoragePolicyRequestProto,
+    GetStoragePolicyRequestProto, GetStoragePolicyResponseProto, SatisfyStoragePolicyRequestProto,
+    SetQuotaRequestProto, SetStoragePolicyRequestProto, UnsetStoragePolicyRequestProto,
 };
 use ops::write::quota::{RESET, SetQuota, UNCHANGED};
-use ops::write::storage_policy::{SetStoragePolicy, get_storage_policy};
+use ops::write::storage_policy::{SatisfyStoragePolicy, SetStoragePolicy, get_storage_policy};
 
 pub(super) fn set_quota(request: &Request<'_>) -> Writing {
     let asked: SetQuotaRequestProto = decode(request.body.clone())?;
@@ -41,6 +41,11 @@ pub(super) fn set_storage_policy(request: &Request<'_>) -> Writing {
 pub(super) fn unset_storage_policy(request: &Request<'_>) -> Writing {
     let asked: UnsetStoragePolicyRequestProto = decode(request.body.clone())?;
     request.write(SetStoragePolicy { path: asked.src.into_bytes(), policy: None }, |_| Ok(EMPTY))
+}
+
+pub(super) fn satisfy_storage_policy(request: &Request<'_>) -> Writing {
+    let asked: SatisfyStoragePolicyRequestProto = decode(request.body.clone())?;
+    request.write(SatisfyStoragePolicy { path: asked.src.into_bytes() }, |()| Ok(EMPTY))
 }
 
 pub(super) fn storage_policy(request: &Request<'_>) -> Answer {

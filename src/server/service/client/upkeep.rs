@@ -76,12 +76,3 @@ pub(super) fn restore_failed_storage(request: &Request<'_>) -> Answer {
     }
     message(&RestoreFailedStorageResponseProto { result: journal.restores() })
 }
-
-pub(super) fn satisfy_storage_policy(request: &Request<'_>) -> Answer {
-    if request.read(|v| Ok(v.settings.storage_policy_satisfier))? {
-        return Err(unsupported("satisfyStoragePolicy"));
-    }
-    let text = "Cannot request to satisfy storage policy when storage policy satisfier feature has been disabled by admin. \
-                Seek for an admin help to enable it or use Mover tool.";
-    Err(Refusal::UnsupportedAction(text.into()).into())
-}
