@@ -60,7 +60,6 @@ fn opcodes() -> BTreeMap<u8, &'static str> {
     while let edit::Decoded::Frame(found) = edit::decode(&bytes[at..], layout, frame::RECORD_MAX).expect("record") {
         let number = found.record.opcode() as u8;
         let what = match state.fit(&found.record, &policy) {
-            Fit::Unsupported(_) => "refused by name",
             Fit::Fits(fitted) => {
                 state.apply(&found.record, fitted, &policy, Mode::Restart, &mut effects);
                 "done"

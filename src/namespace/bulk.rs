@@ -9,10 +9,12 @@ use crate::erasure_coding::{Policies, is_policy};
 use crate::quota::{self, FileShape, QuotaRecord};
 use crate::side::key;
 use crate::{Tree, construction};
+use mem::bulk::Clock;
 use mem::side::SideTable;
 use record::{BlockInfo, InodeHandle, Linker, Store};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use vocab::acl::AclEntry;
+use vocab::encryption::is_zone;
 use vocab::quota::{Quota, Usage};
 use vocab::xattr::Xattr;
 
@@ -41,6 +43,8 @@ pub struct Sides {
     symlinks: SideTable,
     /// An attribute names an erasure coding policy.
     coded: bool,
+    /// Roots of encryption zones.
+    zones: BTreeSet<InodeHandle>,
     scratch: Vec<u8>,
 }
 
@@ -57,6 +61,9 @@ impl Sides {
             Side::Xattrs(all) => {
                 encode_xattrs(all, bytes);
                 self.coded |= all.iter().any(is_policy);
+                if all.iter().any(is_zone) {
+                    self.zones.insert(inode);
+                }
                 &mut self.xattrs
             }
             Side::Quota(limits) => {
@@ -108,11 +115,13 @@ impl Totals {
 
 impl Build {
     /// Goes on from records and side tables that were made in bulk. Of `root` the loader knows that its id is the root's, and whether it is
-    /// a directory.
-    pub fn of_bulk(root: InodeHandle, has_root: bool, sides: Sides, erasure_coding: Policies) -> Build {
-        let Sides { acls, xattrs, quotas, constructions, symlinks, coded, .. } = sides;
-        let mut tree = Tree { acls, xattrs, quotas, constructions, symlinks, erasure_coding, ..Build::bare(root) };
+    /// a directory. The clock tells how long memory takes to come.
+    pub fn of_bulk(root: InodeHandle, has_root: bool, sides: Sides, erasure_coding: Policies, clock: Clock) -> Build {
+        let Sides { acls, xattrs, quotas, constructions, symlinks, coded, zones, .. } = sides;
+        let mut tree =
+            Tree { acls, xattrs, quotas, constructions, symlinks, erasure_coding, zones, ..Build::bare(root) };
         tree.erasure_coding.on_directories |= coded;
+        tree.lists.set_filling(Some(clock));
         Build::from_parts(tree, has_root)
     }
 
@@ -145,12 +154,13 @@ impl Build {
     /// # Errors
     /// [`BuildError::NoRoot`].
     pub fn finish_bulk(
-        self,
+        mut self,
         store: &mut Store,
         totals: &Totals,
         parents: &[InodeHandle],
         share: Share<'_>,
     ) -> Result<Tree, BuildError> {
+        self.tree.lists.set_filling(None);
         let tree = &self.tree;
         if !tree.snapshots.is_empty() {
             return self.finish(store);

@@ -9,7 +9,7 @@ use edit::Record;
 use observe::progress::{Phase, StartupProgress};
 use os::Os;
 use os::disk::Disk;
-use state::{Mode, Replay, RootAttributes, State, Unfitting};
+use state::{Mode, Replay, RootAttributes, State};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -425,9 +425,6 @@ fn apply_one(state: &mut State, record: &Record<'_>, policy: &Policy, replay: &m
             tracing::debug!("no-op by rule {}: {record:?}", rule.number());
             Ok(())
         }
-        Err(Unfitting::Mismatch(mismatch)) => Err(mismatch.0),
-        Err(Unfitting::Unsupported(unsupported)) => {
-            Err(format!("{} are not supported by this version, so the log cannot be replayed", unsupported.feature))
-        }
+        Err(mismatch) => Err(mismatch.0),
     }
 }

@@ -185,6 +185,11 @@ fn class_and_text(refusal: &Refusal) -> (&'static str, String) {
         Refusal::InvalidReportLease(text) => (class::INVALID_REPORT_LEASE, text.to_string()),
         Refusal::DisallowedDatanode(text) => (class::DISALLOWED_DATANODE, text.to_string()),
         Refusal::IncorrectVersion(text) => (class::INCORRECT_VERSION, text.to_string()),
+        Refusal::RetryStartFile => (
+            class::RETRY_START_FILE,
+            "Preconditions for creating a file failed because of a transient error, retry create later.".to_owned(),
+        ),
+        Refusal::UnknownCryptoVersion(known) => (class::UNKNOWN_CRYPTO_VERSION, unknown_crypto_version(known)),
         Refusal::InvalidToken(text) => (class::INVALID_TOKEN, text.to_string()),
         Refusal::Unsupported(text) => (class::UNSUPPORTED_OPERATION, text.to_string()),
         Refusal::UnsupportedAction(text) => (class::UNSUPPORTED_ACTION, text.to_string()),
@@ -197,6 +202,24 @@ fn class_and_text(refusal: &Refusal) -> (&'static str, String) {
         Refusal::InconsistentStorage(text) => (class::INCONSISTENT_STORAGE, text.to_string()),
         Refusal::Io(text) => (class::IO, text.to_string()),
     }
+}
+
+fn unknown_crypto_version(known: &[i32]) -> String {
+    let version = |number: i32, unknown: Option<i32>| {
+        let (description, number) = if number == 2 { ("Encryption zones", 2) } else { ("Unknown", 1) };
+        let unknown = unknown.map_or_else(|| "null".to_owned(), |unknown| unknown.to_string());
+        format!("CryptoProtocolVersion{{description='{description}', version={number}, unknownValue={unknown}}}")
+    };
+    let is_unknown = |number: &i32| *number != 2;
+    let given: Vec<_> = known.iter().map(|number| version(*number, Some(*number).filter(is_unknown))).collect();
+    // Java's constant remembers the last number that it stood for
+    let last = known.iter().copied().rfind(is_unknown);
+    format!(
+        "No crypto protocol versions provided by the client are supported. Client provided: [{}] NameNode supports: [{}, {}]",
+        given.join(", "),
+        version(1, last),
+        version(2, None)
+    )
 }
 
 fn permission_denied(denied: &PermissionDenied) -> String {
@@ -267,6 +290,8 @@ pub mod class {
     pub const ILLEGAL_ARGUMENT: &str = "java.lang.IllegalArgumentException";
     pub const ILLEGAL_STATE: &str = "java.lang.IllegalStateException";
     pub const UNSUPPORTED_OPERATION: &str = "java.lang.UnsupportedOperationException";
+    pub const RETRY_START_FILE: &str = "org.apache.hadoop.hdfs.server.namenode.RetryStartFileException";
+    pub const UNKNOWN_CRYPTO_VERSION: &str = "org.apache.hadoop.hdfs.UnknownCryptoProtocolVersionException";
     pub const INVALID_TOKEN: &str = "org.apache.hadoop.security.token.SecretManager$InvalidToken";
     pub const SASL: &str = "javax.security.sasl.SaslException";
     pub const HADOOP_ILLEGAL_ARGUMENT: &str = "org.apache.hadoop.HadoopIllegalArgumentException";

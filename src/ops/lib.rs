@@ -8,6 +8,7 @@ pub mod admin;
 pub mod checks;
 pub mod context;
 pub mod datanode;
+pub mod encryption;
 pub mod read;
 pub mod settings;
 pub mod status;

@@ -1,6 +1,7 @@
 //! What a client learns of an inode (Hadoop's `HdfsFileStatus`), and of a file's blocks (`LocatedBlocks`).
 
 use crate::View;
+use crate::encryption::FileEncryption;
 use blocks::{Located, Reader};
 use namespace::Resolved;
 use record::{BlockInfo, Features, Inode, InodeHandle, InodeKind, KindTag};
@@ -45,6 +46,8 @@ pub struct FileStatus<'a> {
     pub flags: StatusFlags,
     /// Erasure coding policy in effect.
     pub erasure_coding: Option<Cow<'a, ErasureCodingPolicy>>,
+    /// How the file is encrypted, if it is.
+    pub encryption: Option<Box<FileEncryption>>,
 }
 
 /// Marks of a status, numbered as `HdfsFileStatusProto.Flags`.
@@ -62,7 +65,7 @@ impl StatusFlags {
     pub const SNAPSHOTTABLE: u32 = 8;
 }
 
-impl FileStatus<'_> {
+impl<'a> FileStatus<'a> {
     /// The same without borrows.
     pub fn into_owned(self) -> FileStatus<'static> {
         FileStatus {
@@ -71,6 +74,11 @@ impl FileStatus<'_> {
             erasure_coding: self.erasure_coding.map(|policy| Cow::Owned(policy.into_owned())),
             ..self
         }
+    }
+
+    /// The same for who sees bytes as they are stored: a raw path tells that something is encrypted, but not how.
+    pub fn raw(self, raw: bool) -> Self {
+        FileStatus { encryption: self.encryption.filter(|_| !raw), ..self }
     }
 }
 
@@ -98,6 +106,8 @@ pub struct LocatedBlocks {
     pub last_complete: bool,
     /// Erasure coding policy of the file.
     pub erasure_coding: Option<Box<ErasureCodingPolicy>>,
+    /// How the file is encrypted, if that is known here.
+    pub encryption: Option<Box<FileEncryption>>,
 }
 
 impl<'a> View<'a> {
@@ -121,6 +131,13 @@ impl<'a> View<'a> {
         status.flags.0 &= !StatusFlags::ERASURE_CODED;
         if status.erasure_coding.is_some() {
             status.flags.0 |= StatusFlags::ERASURE_CODED;
+        }
+        if tree.has_zones() {
+            status.flags.0 &= !StatusFlags::ENCRYPTED;
+            if tree.zone_of(store, path, snapshot).is_some() {
+                status.flags.0 |= StatusFlags::ENCRYPTED;
+            }
+            status.encryption = self.encryption_at(path, snapshot);
         }
         match status.kind {
             KindTag::File => status.length = tree.file_length_at(store, inode, snapshot),
@@ -149,6 +166,11 @@ impl<'a> View<'a> {
         if erasure_coding.is_some() {
             flags |= StatusFlags::ERASURE_CODED;
         }
+        let mut encryption = None;
+        if self.state.tree.has_zones() && self.state.tree.zone_above(store, inode).is_some() {
+            flags |= StatusFlags::ENCRYPTED;
+            encryption = self.encryption_of(inode);
+        }
         let mut status = FileStatus {
             kind: i.kind.tag(),
             name,
@@ -166,6 +188,7 @@ impl<'a> View<'a> {
             storage_policy,
             flags: StatusFlags(flags),
             erasure_coding,
+            encryption,
         };
         match i.kind {
             InodeKind::File { replication, block_size, .. } => {
@@ -193,10 +216,10 @@ impl<'a> View<'a> {
     pub fn status_of_path(&self, resolved: &Resolved<'_>) -> Option<FileStatus<'a>> {
         let inode = resolved.last()?;
         match resolved.snapshot() {
-            SnapshotId::CURRENT => Some(self.own_status(inode)),
+            SnapshotId::CURRENT => Some(self.own_status(inode).raw(resolved.raw)),
             snapshot => {
                 let policy = self.past_policy(inode, snapshot);
-                Some(self.past_status(resolved.inodes(), Vec::new(), policy, snapshot))
+                Some(self.past_status(resolved.inodes(), Vec::new(), policy, snapshot).raw(resolved.raw))
             }
         }
     }
@@ -337,6 +360,7 @@ pub fn reserved_status() -> FileStatus<'static> {
         storage_policy: 0,
         flags: StatusFlags::default(),
         erasure_coding: None,
+        encryption: None,
     }
 }
 

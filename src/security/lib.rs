@@ -6,6 +6,8 @@
 
 pub mod digest;
 pub mod groups;
+pub mod keys;
+pub mod kms;
 pub mod names;
 pub mod proxy;
 pub mod sasl;

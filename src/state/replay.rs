@@ -1,6 +1,6 @@
 //! Records of a log, one after another: what a restart and a standby do.
 
-use crate::{Effect, Effects, Fit, Mismatch, Mode, Paths, State, Unsupported};
+use crate::{Effect, Effects, Fit, Mismatch, Mode, Paths, State};
 use edit::{Record, Rule};
 use namespace::Walker;
 use vocab::Policy;
@@ -13,15 +13,6 @@ pub struct Replay {
     effects: Effects,
 }
 
-/// Why a record cannot be applied.
-#[derive(Debug)]
-pub enum Unfitting {
-    /// It contradicts the state.
-    Mismatch(Mismatch),
-    /// It belongs to a feature that is not done here.
-    Unsupported(Unsupported),
-}
-
 impl Replay {
     /// For a restart or a standby.
     pub fn new(mode: Mode) -> Replay {
@@ -31,13 +22,8 @@ impl Replay {
     /// Fits and applies one record; what it cut off is freed. `Some` where it is a no-op, by that rule.
     ///
     /// # Errors
-    /// It does not fit; nothing was changed.
-    pub fn apply(
-        &mut self,
-        state: &mut State,
-        record: &Record<'_>,
-        policy: &Policy,
-    ) -> Result<Option<Rule>, Unfitting> {
+    /// It contradicts the state; nothing was changed.
+    pub fn apply(&mut self, state: &mut State, record: &Record<'_>, policy: &Policy) -> Result<Option<Rule>, Mismatch> {
         match state.fit_at(record, policy, Paths::Walk(&mut self.walker)) {
             Fit::Fits(fitted) => {
                 self.effects.items.clear();
@@ -48,8 +34,7 @@ impl Replay {
                 Ok(None)
             }
             Fit::NoOp(rule) => Ok(Some(rule)),
-            Fit::Mismatch(mismatch) => Err(Unfitting::Mismatch(mismatch)),
-            Fit::Unsupported(unsupported) => Err(Unfitting::Unsupported(unsupported)),
+            Fit::Mismatch(mismatch) => Err(mismatch),
         }
     }
 }

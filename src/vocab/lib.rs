@@ -7,6 +7,7 @@
 pub mod acl;
 pub mod block;
 pub mod caller;
+pub mod encryption;
 pub mod erasure_coding;
 pub mod ids;
 pub mod layout;

@@ -113,6 +113,10 @@ pub enum Refusal {
     InvalidReportLease(Arc<str>),
     /// A DataNode of another software version or layout.
     IncorrectVersion(Arc<str>),
+    /// A file in an encryption zone for which there is no key yet (`RetryStartFileException`).
+    RetryStartFile,
+    /// A client that knows no version of the encryption protocol that the zone has; holds those it knows, by number.
+    UnknownCryptoVersion(Arc<[i32]>),
     /// A delegation token that is not in force; the text is the whole message (`InvalidToken`).
     InvalidToken(Arc<str>),
     /// Known to Hadoop, not done here (yet), or switched off.

@@ -25,7 +25,7 @@ pub use blocks::{
 pub use identity::{Identity, identify, is_local_host};
 pub use namespace::{Limits, NamespaceFeatures, Permissions, ServerDefaults};
 pub use reader::Reader;
-pub use security::{Authentication, GroupMapping, Groups, Named, ProxyUser, Tokens};
+pub use security::{Authentication, GroupMapping, Groups, Keys, Named, ProxyUser, Tokens};
 pub use storage::{Checkpoints, EditLog, Format, Location, StorageDirectories};
 pub use transport::{Http, HttpPolicy, RetryCache, Rpc};
 
@@ -79,6 +79,8 @@ pub struct Settings {
     pub http: Http,
     /// How callers prove who they are. The node refuses to start on what it does not support.
     pub authentication: Authentication,
+    /// Keys of encryption zones.
+    pub keys: Keys,
     /// Delegation tokens.
     pub tokens: Tokens,
     /// The audit log.
@@ -151,6 +153,7 @@ impl Settings {
             caching: Caching::read(reader)?,
             http: Http::read(reader)?,
             authentication: Authentication::read(reader)?,
+            keys: Keys::read(reader)?,
             tokens: Tokens::read(reader)?,
             audit: Audit::read(reader)?,
             groups: Groups::read(reader)?,

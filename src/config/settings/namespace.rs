@@ -68,8 +68,16 @@ impl Limits {
             listing_entries: if listing > 0 { listing.unsigned_abs() } else { 1000 },
             batched_listing_paths,
             open_files_listed,
-            zones_listed: positive(reader, "dfs.namenode.list.encryption.zones.num.responses", "must be a positive integer.")?,
-            reencryption_listed: positive(reader, "dfs.namenode.list.reencryption.status.num.responses", "must be a positive integer.")?,
+            zones_listed: positive(
+                reader,
+                "dfs.namenode.list.encryption.zones.num.responses",
+                "must be a positive integer.",
+            )?,
+            reencryption_listed: positive(
+                reader,
+                "dfs.namenode.list.reencryption.status.num.responses",
+                "must be a positive integer.",
+            )?,
             events_per_call: reader.int("dfs.namenode.inotify.max.events.per.rpc")?,
         })
     }
@@ -146,7 +154,8 @@ impl NamespaceFeatures {
     pub(super) fn read(reader: &Reader<'_>) -> Result<NamespaceFeatures, ConfigError> {
         let precision = reader.plain_duration("dfs.namenode.accesstime.precision", Unit::Milliseconds)?;
         let lease_check = positive(reader, "dfs.namenode.lease-recheck-interval-ms", "must be greater than zero")?;
-        let collect = positive(reader, "dfs.namenode.snapshot.deletion.ordered.gc.period.ms", "must be greater than zero")?;
+        let collect =
+            positive(reader, "dfs.namenode.snapshot.deletion.ordered.gc.period.ms", "must be greater than zero")?;
         Ok(NamespaceFeatures {
             acls: reader.boolean("dfs.namenode.acls.enabled")?,
             posix_acl_inheritance: reader.boolean("dfs.namenode.posix.acl.inheritance.enabled")?,

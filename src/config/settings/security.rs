@@ -3,6 +3,7 @@
 use super::reader::Reader;
 use crate::config::ConfigError;
 use crate::config::values::Unit;
+use security::keys::Advance;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -48,6 +49,30 @@ impl Tokens {
             key_interval: milliseconds("dfs.namenode.delegation.key.update-interval")?,
             lifetime: milliseconds("dfs.namenode.delegation.token.max-lifetime")?,
             renewal: milliseconds("dfs.namenode.delegation.token.renew-interval")?,
+        })
+    }
+}
+
+/// Who keeps the keys of encryption zones is asked.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Keys {
+    /// How long an answer may take (`hadoop.security.kms.client.timeout`).
+    pub timeout: Duration,
+    /// Keys for files that are fetched in advance (`hadoop.security.kms.client.encrypted.key.cache.*`).
+    pub advance: Advance,
+}
+
+impl Keys {
+    pub(super) fn read(reader: &Reader<'_>) -> Result<Keys, ConfigError> {
+        Ok(Keys {
+            timeout: Duration::from_secs(reader.amount("hadoop.security.kms.client.timeout", 1)?),
+            advance: Advance {
+                size: reader.count("hadoop.security.kms.client.encrypted.key.cache.size", 1)? as usize,
+                low: reader.float("hadoop.security.kms.client.encrypted.key.cache.low-watermark")?,
+                expiry: Duration::from_millis(
+                    reader.amount("hadoop.security.kms.client.encrypted.key.cache.expiry", 0)?,
+                ),
+            },
         })
     }
 }

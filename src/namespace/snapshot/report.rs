@@ -46,6 +46,17 @@ pub struct Listing {
     pub created: Vec<Item>,
     /// Names gone.
     pub deleted: Vec<Item>,
+    /// Where the next page begins; nowhere after the last one.
+    pub next: Option<Cursor>,
+}
+
+/// A place in a listing.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Cursor {
+    /// Relative path of what changed.
+    pub path: Vec<u8>,
+    /// Of its names made, then those gone, how many were told; `None`: nor was it itself.
+    pub told: Option<usize>,
 }
 
 /// A changed directory with its names that came and went, or a changed file.
@@ -72,6 +83,11 @@ struct Walk<'a> {
     renames: HashMap<InodeHandle, Rename>,
     /// Directories that hold old names: by inode and last snapshot.
     holders: HashMap<(InodeHandle, SnapshotId), InodeHandle>,
+    /// Names on the way to what the page begins with.
+    start: Vec<Vec<u8>>,
+    /// How many entries are wanted, and found.
+    wanted: usize,
+    found: usize,
 }
 
 fn join(parent: &[u8], name: &[u8]) -> Vec<u8> {
@@ -94,35 +110,30 @@ impl Tree {
         walk.report(from < to)
     }
 
-    /// The same as a listing.
+    /// The same as a listing: a page of at most `limit` entries.
     pub fn snapshot_diff_listing(
         &self,
         store: &Store,
         scope: InodeHandle,
-        from: SnapshotId,
-        to: SnapshotId,
+        (from, to): (SnapshotId, SnapshotId),
+        start: &Cursor,
+        limit: usize,
     ) -> Listing {
         let mut listing = Listing { from_earlier: from < to, ..Listing::default() };
         if from == to {
             return listing;
         }
         let mut walk = self.diff_walk(store, scope, from, to);
+        walk.start = start.path.split(|b| *b == b'/').filter(|name| !name.is_empty()).map(Into::into).collect();
+        walk.wanted = limit.saturating_add(start.told.map_or(0, |told| told.saturating_add(1)));
         walk.run();
-        for change in &walk.changed {
-            let directory = store.inode_id(change.inode);
-            let item =
-                |id, path, target: Option<Vec<u8>>, is_reference| Item { directory, id, path, is_reference, target };
-            let is_directory = store.kind(change.inode) == KindTag::Directory;
-            listing.modified.push(item(directory, change.path.clone(), None, is_directory));
-            for entry in &change.created {
-                let path = join(&change.path, entry.name(store));
-                listing.created.push(item(store.inode_id(entry.inode), path, None, entry.link != Link::Plain));
-            }
-            for entry in &change.deleted {
-                let path = join(&change.path, entry.name(store));
-                let target = walk.target_of(entry);
-                let is_reference = target.is_some();
-                listing.deleted.push(item(store.inode_id(entry.inode), path, target, is_reference));
+        let mut room = limit;
+        for (at, change) in walk.changed.iter().enumerate() {
+            let told = if at == 0 && change.path == start.path { start.told } else { None };
+            let stopped = walk.list(change, told, &mut room, &mut listing);
+            if let Some(told) = stopped {
+                listing.next = Some(Cursor { path: change.path.clone(), told });
+                break;
             }
         }
         listing
@@ -140,36 +151,92 @@ impl Tree {
                 }
             }
         }
-        Walk { tree: self, store, scope, earlier, later, changed: Vec::new(), renames: HashMap::new(), holders }
+        let (changed, renames, start) = (Vec::new(), HashMap::new(), Vec::new());
+        Walk { tree: self, store, scope, earlier, later, changed, renames, holders, start, wanted: usize::MAX, found: 0 }
     }
 }
 
 impl Walk<'_> {
     fn run(&mut self) {
         let top = Gone { inode: self.scope, link: Link::Plain };
-        self.enter(&top, Vec::new());
+        let start = std::mem::take(&mut self.start);
+        self.enter(&top, Vec::new(), Some(&start));
     }
 
-    fn enter(&mut self, entry: &Gone, path: Vec<u8>) {
+    /// Puts what is to be told of a change into a page, of which `room` is left; where it stopped if that was too little.
+    fn list(
+        &self,
+        change: &Changed,
+        told: Option<usize>,
+        room: &mut usize,
+        listing: &mut Listing,
+    ) -> Option<Option<usize>> {
+        let store = self.store;
+        let directory = store.inode_id(change.inode);
+        let item = |id, path, target: Option<Vec<u8>>, is_reference| Item { directory, id, path, is_reference, target };
+        if told.is_none() {
+            if *room == 0 {
+                return Some(None);
+            }
+            *room -= 1;
+            let is_directory = store.kind(change.inode) == KindTag::Directory;
+            listing.modified.push(item(directory, change.path.clone(), None, is_directory));
+        }
+        let all = change.created.iter().chain(&change.deleted).enumerate().skip(told.unwrap_or(0));
+        for (at, entry) in all {
+            if *room == 0 {
+                return Some(Some(at));
+            }
+            *room -= 1;
+            let (id, path) = (store.inode_id(entry.inode), join(&change.path, entry.name(store)));
+            if at < change.created.len() {
+                listing.created.push(item(id, path, None, entry.link != Link::Plain));
+            } else {
+                let target = self.target_of(entry);
+                let is_reference = target.is_some();
+                listing.deleted.push(item(id, path, target, is_reference));
+            }
+        }
+        None
+    }
+
+    /// Collects from an inode down. `way`: names that lead from here to what the page begins with, if it has not begun.
+    fn enter(&mut self, entry: &Gone, path: Vec<u8>, way: Option<&[Vec<u8>]>) {
+        if self.found > self.wanted {
+            return;
+        }
         let (tree, store) = (self.tree, self.store);
         let inode = entry.inode;
+        let (next, way) = match way.and_then(|way| way.split_first()) {
+            Some((name, rest)) => (Some(name), Some(rest)),
+            None => (None, None),
+        };
+        let begun = next.is_none();
         match store.kind(inode) {
-            KindTag::File if self.file_changed(inode) => {
+            KindTag::File if begun && self.file_changed(inode) => {
+                self.found += 1;
                 self.changed.push(Changed { inode, path, created: Vec::new(), deleted: Vec::new() });
             }
             KindTag::Directory => {
                 let (sum, attributes) = self.directory_change(inode);
-                if attributes || !sum.created.is_empty() || !sum.deleted.is_empty() {
+                if begun && (attributes || !sum.created.is_empty() || !sum.deleted.is_empty()) {
+                    self.found += 1 + sum.created.len() + sum.deleted.len();
                     self.add_directory(inode, &path, &sum);
                 }
+                let mut begun = begun;
                 for child in tree.children_at(store, inode, self.earlier) {
                     let name = child.name(store).to_vec();
+                    let leads = !begun && next == Some(&name);
+                    if !begun && !leads {
+                        continue;
+                    }
+                    begun = true;
                     let stays = sum.find_deleted(store, &name).is_err();
                     if stays || matches!(child.link, Link::Named { .. }) && self.target_of(&child).is_some() {
                         if let (false, Some(target)) = (stays, self.target_of(&child)) {
                             self.renames.entry(child.inode).or_default().target = Some(target);
                         }
-                        self.enter(&child, join(&path, &name));
+                        self.enter(&child, join(&path, &name), if leads { way } else { None });
                     }
                 }
             }

@@ -29,7 +29,8 @@ pub fn get_block_locations(view: &View<'_>, path: &[u8], offset: i64, length: i6
     let file = view.file_of(&resolved)?;
     check_readable_by_superuser(view, file, &resolved)?;
     view.check_inode(&resolved, Action::READ)?;
-    let blocks = view.past_blocks(file, resolved.snapshot(), offset as u64, length as u64, &view.reader());
+    let mut blocks = view.past_blocks(file, resolved.snapshot(), offset as u64, length as u64, &view.reader());
+    blocks.encryption = view.encryption_of_path(&resolved);
     if blocks.blocks.iter().any(|b| b.located.locations.is_empty()) {
         view.check_safe_mode(|| format!("Zero blocklocations for {text}"))?;
     }

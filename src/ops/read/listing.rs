@@ -22,6 +22,19 @@ impl ListingVisitor for Vec<(FileStatus<'static>, Option<LocatedBlocks>)> {
     }
 }
 
+/// Where paths are raw, entries are told as they are stored.
+struct AsStored<'v>(&'v mut dyn ListingVisitor, bool);
+
+impl ListingVisitor for AsStored<'_> {
+    fn entry(&mut self, status: &FileStatus<'_>, located: Option<&LocatedBlocks>) {
+        if self.1 {
+            self.0.entry(&status.clone().raw(true), located);
+        } else {
+            self.0.entry(status, located);
+        }
+    }
+}
+
 /// What a listing says besides its entries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Page {
@@ -51,6 +64,8 @@ pub fn get_listing(
     if is_exactly_reserved(path) {
         return Ok(Some(list_reserved(view, visitor)));
     }
+    let mut as_stored = AsStored(visitor, resolved.raw);
+    let visitor: &mut dyn ListingVisitor = &mut as_stored;
     if resolved.snapshots_of().is_some() {
         return Ok(Some(list_snapshots(view, &resolved, &start_after, view.settings.listing_limit, visitor)));
     }

@@ -3,7 +3,7 @@
 use crate::View;
 use crate::status::FileStatus;
 use crate::write::snapshots::{directory_of, root_of};
-use namespace::snapshot::report::{Change, Listing};
+use namespace::snapshot::report::{Change, Cursor, Listing};
 use namespace::{Resolved, Walk, Wanted};
 use record::{InodeHandle, KindTag};
 use vocab::path::compare_names;
@@ -57,7 +57,7 @@ pub fn get_snapshottable<'a>(view: &View<'a>) -> Vec<Snapshottable<'a>> {
 
 /// Status without marks and policies, as these listings have it.
 fn plain<'a>(view: &View<'a>, inode: InodeHandle, name: &'a [u8]) -> FileStatus<'a> {
-    FileStatus { flags: Default::default(), erasure_coding: None, ..view.status(inode, name, 0) }
+    FileStatus { flags: Default::default(), erasure_coding: None, encryption: None, ..view.status(inode, name, 0) }
 }
 
 /// A snapshot in a listing.
@@ -155,7 +155,10 @@ fn asked(view: &View<'_>, path: &[u8], from: &str, to: &str) -> Result<Asked, Re
         check_snapshot(view, path, from)?;
         check_snapshot(view, path, to)?;
     }
-    let directory = root_above(view, &resolved)?;
+    let directory = match view.settings.snapshot_reports_below {
+        true => root_above(view, &resolved)?,
+        false => root_of(view, &resolved)?.0,
+    };
     let scope = directory_of(view, &resolved)?;
     let (tree, store) = (&view.state.tree, &view.state.store);
     let root = tree.snapshot_root(store, directory);
@@ -186,13 +189,20 @@ pub fn get_snapshot_diff(view: &View<'_>, path: &[u8], from: &str, to: &str) -> 
     Ok((told, tree.snapshot_diff(store, scope, from, to)))
 }
 
-/// The same as lists that the client puts together, all in one page.
+/// The same as lists that the client puts together: the page that begins at `start`.
 ///
 /// # Errors
 /// As [`get_snapshot_diff`].
-pub fn get_snapshot_diff_listing(view: &View<'_>, path: &[u8], from: &str, to: &str) -> Result<Listing, Refusal> {
+pub fn get_snapshot_diff_listing(
+    view: &View<'_>,
+    path: &[u8],
+    from: &str,
+    to: &str,
+    start: &Cursor,
+) -> Result<Listing, Refusal> {
     let Asked { scope, from, to, .. } = asked(view, path, from, to)?;
-    Ok(view.state.tree.snapshot_diff_listing(&view.state.store, scope, from, to))
+    let limit = view.settings.snapshot_changes_listed;
+    Ok(view.state.tree.snapshot_diff_listing(&view.state.store, scope, (from, to), start, limit))
 }
 
 #[cfg(test)]

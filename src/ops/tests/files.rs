@@ -12,6 +12,8 @@ use vocab::InodeId;
 impl World {
     pub fn create_op(path: &str, client: &str) -> Create {
         Create {
+            versions: vec![2],
+            data_key: None,
             path: path.into(),
             modes: modes(0o644),
             client: client.into(),

@@ -52,6 +52,9 @@ impl Write for Concat {
         view.check_safe_mode(|| format!("Cannot concat {text}"))?;
         let resolved = view.resolve(&self.target, Walk::Write)?;
         view.check_inode(&resolved, Action::WRITE)?;
+        if view.zone_of_path(&resolved).is_some() {
+            return Err(illegal("concat can not be called for files in an encryption zone.".to_owned()));
+        }
         let target = view.file_of(&resolved)?;
         if view.state.is_open(target) {
             return Err(illegal(format!("concat: target file {text} is under construction")));

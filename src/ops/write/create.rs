@@ -13,10 +13,12 @@ use namespace::{Place, Resolved, Walk};
 use record::{InodeHandle, KindTag};
 use state::RetryPayload;
 use std::sync::Arc;
+use vocab::encryption::DataKey;
 use vocab::erasure_coding::{ErasureCodingPolicy, REPLICATION};
 use vocab::limits::BLOCK_SIZE_MAX;
 use vocab::quota::Usage;
 use vocab::storage_policy::{self, LAZY_PERSIST};
+use vocab::xattr::Xattr;
 use vocab::{Action, InodeId, Refusal};
 
 /// Creates a file and gives the client its lease. Answers the file's status.
@@ -46,6 +48,10 @@ pub struct Create {
     pub erasure_coding_policy: Option<Arc<str>>,
     /// Storage policy by name.
     pub storage_policy: Option<Arc<str>>,
+    /// Versions of the encryption protocol that the client knows, by number.
+    pub versions: Vec<i32>,
+    /// Key for the file, in case that it lies in the zone of the key of that name.
+    pub data_key: Option<(Arc<str>, DataKey)>,
 }
 
 impl Write for Create {
@@ -62,6 +68,7 @@ impl Write for Create {
             return turn.view().status_of_id(id);
         }
         let resolved = self.check(&turn.view())?;
+        let key = self.key(&turn.view(), &resolved)?;
         let mut replaces = None;
         if let Some(old) = resolved.last() {
             let machine = turn.view().client_machine();
@@ -74,7 +81,7 @@ impl Write for Create {
         }
         turn.view().check_object_count()?;
         let parent = turn.make_ancestors(&resolved, self.modes, true)?;
-        let made = self.make(turn, &resolved, parent, replaces)?;
+        let made = self.make(turn, &resolved, parent, replaces, key)?;
         turn.view().status_of_id(made)
     }
 }
@@ -120,6 +127,22 @@ impl Create {
             None => view.check_replication(&self.path, self.replication, true)?,
         }
         Ok(resolved)
+    }
+
+    /// In a zone, the attribute with the file's key. The zone may have come, or got another key, after the client's key was fetched: then the
+    /// client is to ask again.
+    fn key(&self, view: &View<'_>, resolved: &Resolved<'_>) -> Result<Vec<Xattr>, Refusal> {
+        let zone = if resolved.raw { None } else { view.zone_of_path(resolved) };
+        match (zone, &self.data_key) {
+            (None, _) => Ok(Vec::new()),
+            (Some((_, zone)), Some((zone_key, key))) if zone.key == *zone_key => {
+                if !self.versions.contains(&(zone.version as i32)) {
+                    return Err(Refusal::UnknownCryptoVersion(self.versions.clone().into()));
+                }
+                Ok(vec![key.to_xattr()])
+            }
+            _ => Err(Refusal::RetryStartFile),
+        }
     }
 
     /// The size is signed in Hadoop, and its file records have 48 bits for it: more could not be replayed there.
@@ -194,6 +217,7 @@ impl Create {
         resolved: &Resolved<'_>,
         parent: InodeHandle,
         replaces: Option<InodeHandle>,
+        xattrs: Vec<Xattr>,
     ) -> Result<InodeId, Refusal> {
         let view = turn.view();
         let state = view.state;
@@ -218,7 +242,7 @@ impl Create {
             blocks: Vec::new(),
             permission: Permission { user: user.into(), group: (&*group).into(), mode: attributes.mode.bits() },
             acl: attributes.acl,
-            xattrs: Vec::new(),
+            xattrs,
             client_name: (&*self.client).into(),
             client_machine: machine.into(),
             overwrite: self.overwrite,

@@ -27,3 +27,4 @@ pub mod symlink;
 pub mod tokens;
 pub mod truncate;
 pub mod xattr;
+pub mod zones;

@@ -137,6 +137,7 @@ impl Write for Rename {
             return Ok(false);
         }
         view.check_snapshots_of_rename(inode, &from, &to)?;
+        view.check_move_between_zones(&from, &to)?;
         check_limits(&view, inode, &from, &to)?;
         turn.log_at(&record, &places);
         Ok(true)
@@ -184,6 +185,7 @@ impl Write for Rename2 {
             Some(_) => {}
         }
         view.check_snapshots_of_rename(inode, &from, &to)?;
+        view.check_move_between_zones(&from, &to)?;
         check_limits(&view, inode, &from, &to)?;
         to.last().map_or(Ok(()), |old| view.check_stripes_of_snapshots(old))?;
         let mut options = Vec::with_capacity(2);

@@ -137,6 +137,8 @@ pub struct Shared {
     pub engine: Arc<Engine>,
     /// Users and groups.
     pub users: Arc<Users>,
+    /// Keys of encryption zones, if there is somebody who keeps them.
+    pub keys: Option<Arc<security::keys::Keys>>,
     /// Racks.
     pub topology: Topology,
     /// Who we are.
@@ -368,7 +370,7 @@ fn bad_view<M: Message + Default + Shaped>(body: &Bytes, error: ViewError) -> Re
 }
 
 /// Refuses all but superusers.
-fn superuser(shared: &Shared, caller: &Caller, operation: &str) -> Result<(), Refusal> {
+pub(crate) fn superuser(shared: &Shared, caller: &Caller, operation: &str) -> Result<(), Refusal> {
     ops::checks::superuser_for(&shared.engine.settings(), caller, operation)
 }
 

@@ -7,7 +7,6 @@ use edit::rules::Rule;
 use record::{InodeHandle, KindTag};
 use vocab::BlockId;
 use vocab::erasure_coding::{ErasureCodingPolicy, PolicyState, REPLICATION, Stripe};
-use vocab::xattr::{Xattr, XattrNamespace};
 
 impl State {
     pub(super) fn plan_attributes(&self, record: &Record<'_>, paths: &mut Paths<'_>) -> Planned {
@@ -29,15 +28,12 @@ impl State {
             | Record::SetOwner { path, .. }
             | Record::Times { path, .. }
             | Record::SetAcl { path, .. }
+            | Record::SetXattr { path, .. }
             | Record::SetStoragePolicy { path, .. } => self.existing(path, paths).map(Plan::Inode),
             Record::SetNamespaceQuota { path, .. }
             | Record::ClearNamespaceQuota { path }
             | Record::SetQuota { path, .. }
             | Record::SetQuotaByKind { path, .. } => self.directory(path, paths).map(Plan::Inode),
-            Record::SetXattr { path, xattrs, .. } => {
-                supported_xattrs(xattrs)?;
-                self.existing(path, paths).map(Plan::Inode)
-            }
             Record::RemoveXattr { path, xattrs, .. } => {
                 let inode = self.existing(path, paths)?;
                 let any = xattrs.iter().any(|x| self.tree.xattr(inode, x.namespace, &x.name).is_some());
@@ -149,17 +145,4 @@ pub(crate) fn added_policy(record: &Record<'_>) -> Option<ErasureCodingPolicy> {
     let stripe = Stripe { data_units: *data_units, parity_units: *parity_units, cell_size: *cell_size };
     let options = options.iter().map(|(key, value)| ((&**key).into(), (&**value).into())).collect();
     Some(ErasureCodingPolicy::new(REPLICATION, codec, stripe, options))
-}
-
-/// The feature that an attribute stands for, if that feature is not done here.
-pub fn unsupported_xattr(x: &Xattr) -> Option<&'static str> {
-    match (x.namespace, &*x.name) {
-        (XattrNamespace::Raw, name) if name.starts_with("hdfs.crypto.") => Some("encryption zones"),
-        _ => None,
-    }
-}
-
-/// Attributes that stand for features which are not done here are refused by the feature's name.
-pub(crate) fn supported_xattrs(xattrs: &[Xattr]) -> Result<(), Unfit> {
-    xattrs.iter().find_map(unsupported_xattr).map_or(Ok(()), |feature| Err(Unfit::Unsupported(feature)))
 }

@@ -10,7 +10,6 @@ mod files;
 mod snapshots;
 mod tree;
 
-pub use attributes::unsupported_xattr;
 
 use crate::State;
 use edit::Record;
@@ -29,8 +28,6 @@ pub enum Fit {
     NoOp(Rule),
     /// It contradicts the state: on replay the log and the image do not belong together, live it is a broken invariant.
     Mismatch(Mismatch),
-    /// It belongs to a feature that is not done here; nothing was changed.
-    Unsupported(Unsupported),
 }
 
 /// A contradiction, worded as Hadoop logs it.
@@ -41,13 +38,6 @@ impl Mismatch {
     pub(crate) fn new(text: impl Into<String>) -> Mismatch {
         Mismatch(text.into())
     }
-}
-
-/// A feature by name, for the refusal.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Unsupported {
-    /// The feature, such as "snapshots".
-    pub feature: &'static str,
 }
 
 /// Resolved handles of a record; valid until the state changes, consumed by `apply`.
@@ -99,7 +89,6 @@ pub struct Applied {
 pub(crate) enum Unfit {
     NoOp(Rule),
     Mismatch(Mismatch),
-    Unsupported(&'static str),
 }
 
 impl From<Mismatch> for Unfit {
@@ -135,7 +124,6 @@ impl State {
             Ok(plan) => Fit::Fits(Fitted { plan }),
             Err(Unfit::NoOp(rule)) => Fit::NoOp(rule),
             Err(Unfit::Mismatch(mismatch)) => Fit::Mismatch(mismatch),
-            Err(Unfit::Unsupported(feature)) => Fit::Unsupported(Unsupported { feature }),
         }
     }
 

@@ -128,21 +128,11 @@ fn rules_20_to_22_segments_and_empty_changes() {
 }
 
 #[test]
-fn rule_12_and_features_that_are_refused_by_name() {
+fn rule_12_disallow() {
     let mut w = World::new();
     w.mkdir("/d");
     let root = || b"/d"[..].into();
     w.expect_no_op(&Record::DisallowSnapshot { root: root() }, Rule::DisallowSnapshotNotAllowed);
-    let zone =
-        Xattr { namespace: XattrNamespace::Raw, name: "hdfs.crypto.encryption.zone".into(), value: b""[..].into() };
-    for (record, feature) in [
-        (Record::SetXattr { path: root(), xattrs: vec![zone], rpc: None }, "encryption zones"),
-    ] {
-        match w.fit(&record) {
-            Fit::Unsupported(found) => assert_eq!(found.feature, feature),
-            other => panic!("{other:?}: {record:?}"),
-        }
-    }
 }
 
 #[test]

@@ -16,9 +16,6 @@ use vocab::storage_policy::UNSPECIFIED;
 use vocab::xattr::Xattr;
 use vocab::{BlockState, InodeId, Mode};
 
-/// Attributes by which features that are not supported yet mark inodes.
-const UNSUPPORTED_XATTRS: [(&str, &str); 2] =
-    [("hdfs.crypto.encryption.zone", "encryption zones"), ("hdfs.crypto.file.encryption.info", "encryption zones")];
 /// Owners that a worker remembers, by their packed numbers: a power of two.
 const OWNERS: usize = 256;
 
@@ -26,7 +23,6 @@ const OWNERS: usize = 256;
 pub(super) enum Problem {
     Wire(WireError),
     Content(String),
-    Unsupported(String),
     Image(ImageError),
 }
 
@@ -102,7 +98,6 @@ impl<'a, 'b> RecordWorker<'a, 'b> {
                 out.error = Some(match problem {
                     Problem::Wire(error) => records.wire(error),
                     Problem::Content(what) => ImageError::Content { section: records.section(), what },
-                    Problem::Unsupported(what) => ImageError::Unsupported(what),
                     Problem::Image(error) => error,
                 });
                 break;
@@ -160,7 +155,7 @@ impl<'a, 'b> RecordWorker<'a, 'b> {
             }
         }
         if let Some(message) = attributes.xattrs {
-            let all = self.xattrs(inode, message, &mut kind)?;
+            let all = self.xattrs(message, &mut kind)?;
             if !all.is_empty() {
                 sides.push((Features::XATTRS, Side::Xattrs(all)));
             }
@@ -190,12 +185,8 @@ impl<'a, 'b> RecordWorker<'a, 'b> {
     }
 
     /// Attributes of an inode, but for the one that holds the storage policy of a directory.
-    fn xattrs(&self, inode: &InodeRecord<'_>, message: &[u8], kind: &mut InodeKind) -> Result<Vec<Xattr>, Problem> {
+    fn xattrs(&self, message: &[u8], kind: &mut InodeKind) -> Result<Vec<Xattr>, Problem> {
         let mut all = xattrs(message, self.context.strings)?;
-        let refused = |name: &str| UNSUPPORTED_XATTRS.iter().find(|(x, _)| *x == name).map(|(_, feature)| *feature);
-        if let Some(feature) = all.iter().find_map(|x| refused(&x.name)) {
-            return Err(Problem::Unsupported(format!("{feature} (inode {})", inode.id)));
-        }
         if let InodeKind::Directory { storage_policy, .. } = kind
             && let Some(at) = all.iter().position(is_storage_policy)
         {

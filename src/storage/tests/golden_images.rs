@@ -83,6 +83,7 @@ fn scenarios_of_supported_features_come_back_whole() {
         "snapshots",
         "compressed",
         "cache",
+        "ez",
     ] {
         round_trip(scenario);
     }
@@ -108,21 +109,6 @@ fn a_deleted_inode_that_the_image_lacks_is_forgotten() {
     let loaded = load(&bytes, digest, empty()).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(loaded.state.tree.check(&loaded.state.store), Vec::<String>::new());
     assert!(loaded.state.tree.snapshots.count() > 0);
-}
-
-#[track_caller]
-fn refused(scenario: &str, feature: &str) {
-    let (name, bytes, digest) = images(scenario).pop().expect("newest image");
-    match load(&bytes, digest, empty()) {
-        Err(ImageError::Unsupported(text)) => assert!(text.contains(feature), "{scenario}/{name}: {text}"),
-        Err(other) => panic!("{scenario}/{name}: {other}"),
-        Ok(_) => panic!("{scenario}/{name} loads: it belongs into the other test"),
-    }
-}
-
-#[test]
-fn unsupported_features_are_refused_by_name() {
-    refused("ez", "encryption zones");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use super::super::convert::nested;
 use super::super::convert::status::put_status;
 use super::super::{EMPTY, Writing, bad_view, decode};
+use super::zones::GivenKey;
 use super::{Request, boolean};
 use bytes::BytesMut;
 use hadoop_proto::hdfs::{
@@ -10,6 +11,7 @@ use hadoop_proto::hdfs::{
     MkdirsRequestProto, Rename2RequestProto, RenameRequestProto,
 };
 use hadoop_proto::view::client as view;
+use observe::RemoteException;
 use ops::write::concat::Concat;
 use ops::write::create::Create;
 use ops::write::delete::Delete;
@@ -34,7 +36,12 @@ pub(super) fn mkdirs(request: &Request<'_>) -> Writing {
     request.write(operation, boolean)
 }
 
-pub(super) fn create(request: &Request<'_>) -> Writing {
+/// Versions of the encryption protocol that a client knows.
+fn versions(request: &Request<'_>) -> Result<Vec<i32>, RemoteException> {
+    Ok(decode::<CreateRequestProto>(request.body.clone())?.crypto_protocol_version)
+}
+
+pub(super) fn create(request: &Request<'_>, data_key: Option<GivenKey>) -> Writing {
     let asked =
         view::CreateRequest::parse(request.body).map_err(|e| bad_view::<CreateRequestProto>(request.body, e))?;
     let flag = |flag: CreateFlagProto| asked.create_flag & flag as u32 != 0;
@@ -55,6 +62,8 @@ pub(super) fn create(request: &Request<'_>) -> Writing {
             .map(|n| n.to_str().into())
             .filter(|n: &std::sync::Arc<str>| !n.is_empty()),
         storage_policy: asked.storage_policy.map(|n| n.to_str().into()).filter(|n: &std::sync::Arc<str>| !n.is_empty()),
+        versions: if data_key.is_some() { versions(request)? } else { Vec::new() },
+        data_key,
     };
     request.write(operation, |status| {
         let mut out = BytesMut::with_capacity(160);

@@ -189,7 +189,9 @@ pub(super) fn block_locations(request: &Request<'_>) -> Answer {
     let mut out = BytesMut::with_capacity(1_024);
     let touch = request.read(|v| {
         let found = get_block_locations(v, src.as_bytes(), asked.offset as i64, asked.length as i64)?;
-        nested(&mut out, 1, |out| put_blocks(out, &v.state.blocks, pool, &found.blocks));
+        nested(&mut out, 1, |out| {
+            put_blocks(out, &v.state.blocks, pool, &found.blocks, found.blocks.encryption.as_deref());
+        });
         Ok(found.touch)
     })?;
     if let Some(file) = touch {

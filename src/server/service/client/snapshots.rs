@@ -4,7 +4,7 @@ use super::super::convert::nested;
 use super::super::convert::status::put_status;
 use super::super::{Answer, EMPTY, Writing, decode, message};
 use super::Request;
-use bytes::{Bytes, BytesMut};
+use bytes::BytesMut;
 use hadoop_proto::hdfs::{
     AllowSnapshotRequestProto, CreateSnapshotRequestProto, CreateSnapshotResponseProto, DeleteSnapshotRequestProto,
     DisallowSnapshotRequestProto, GetSnapshotDiffReportListingRequestProto, GetSnapshotDiffReportListingResponseProto,
@@ -13,7 +13,7 @@ use hadoop_proto::hdfs::{
     SnapshotDiffReportListingEntryProto, SnapshotDiffReportListingProto, SnapshotDiffReportProto,
 };
 use hadoop_proto::wire::Sink;
-use namespace::snapshot::report::Item;
+use namespace::snapshot::report::{Cursor, Item};
 use ops::read::snapshots::{get_snapshot_diff, get_snapshot_diff_listing, get_snapshot_listing, get_snapshottable};
 use ops::write::snapshots::{AllowSnapshot, CreateSnapshot, DeleteSnapshot, DisallowSnapshot, RenameSnapshot};
 
@@ -126,8 +126,15 @@ fn items(items: Vec<Item>) -> Vec<SnapshotDiffReportListingEntryProto> {
 pub(super) fn diff_page(request: &Request<'_>) -> Answer {
     let asked: GetSnapshotDiffReportListingRequestProto = decode(request.body.clone())?;
     let path = asked.snapshot_root.as_bytes();
-    let found = request.read(|v| get_snapshot_diff_listing(v, path, &asked.from_snapshot, &asked.to_snapshot))?;
-    let end = SnapshotDiffReportCursorProto { start_path: Bytes::new(), index: -1 };
+    let start = asked.cursor.map_or_else(Cursor::default, |c| Cursor {
+        path: c.start_path.to_vec(),
+        told: usize::try_from(c.index).ok(),
+    });
+    let (from, to) = (&asked.from_snapshot, &asked.to_snapshot);
+    let found = request.read(|v| get_snapshot_diff_listing(v, path, from, to, &start))?;
+    let next = found.next.unwrap_or_default();
+    let index = next.told.map_or(-1, |told| i32::try_from(told).unwrap_or(i32::MAX));
+    let end = SnapshotDiffReportCursorProto { start_path: next.path.into(), index };
     let diff_report = SnapshotDiffReportListingProto {
         modified_entries: items(found.modified),
         created_entries: items(found.created),

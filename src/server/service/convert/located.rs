@@ -1,6 +1,7 @@
 //! Blocks with their locations: `LocatedBlockProto` and `LocatedBlocksProto`, written straight onto the buffer of the answer.
 
 use super::datanode::{found, put_info};
+use super::encryption;
 use super::erasure_coding;
 use super::kinds::kind_to_wire;
 use super::nested;
@@ -9,6 +10,7 @@ use bytes::{BufMut, BytesMut};
 use hadoop_proto::Message;
 use hadoop_proto::hdfs::{DatanodeInfoProto, ExtendedBlockProto, LocatedBlockProto};
 use hadoop_proto::wire::{Sink, WireType};
+use ops::encryption::FileEncryption;
 use ops::status::{LocatedBlock, LocatedBlocks};
 use vocab::Block;
 
@@ -24,7 +26,13 @@ pub fn put_extended(out: &mut BytesMut, pool: &str, block: &Block) {
 }
 
 /// Writes the content of `LocatedBlocksProto`.
-pub fn put_blocks(out: &mut BytesMut, blocks: &Blocks, pool: &str, list: &LocatedBlocks) {
+pub fn put_blocks(
+    out: &mut BytesMut,
+    blocks: &Blocks,
+    pool: &str,
+    list: &LocatedBlocks,
+    encryption: Option<&FileEncryption>,
+) {
     out.put_varint_field(1, list.file_length);
     for block in &list.blocks {
         nested(out, 2, |out| put_block(out, blocks, pool, block));
@@ -35,6 +43,9 @@ pub fn put_blocks(out: &mut BytesMut, blocks: &Blocks, pool: &str, list: &Locate
     }
     // Quirk: an_empty_file_has_no_complete_last_block: Java says so of closed ones too
     out.put_varint_field(5, u64::from(list.last_complete && list.last.is_some()));
+    if let Some(encryption) = encryption {
+        out.put_message_field(6, &encryption::file(encryption));
+    }
     if let Some(policy) = &list.erasure_coding {
         out.put_message_field(7, &erasure_coding::policy(policy));
     }
@@ -72,12 +83,10 @@ pub fn put_block(out: &mut BytesMut, blocks: &Blocks, pool: &str, block: &Locate
 
 /// Which internal block of a striped group each place has, with a token for each.
 fn put_indices(out: &mut BytesMut, blocks: &Blocks, located: &Located) {
-    if located.indices.is_empty() {
-        return;
-    }
+    // clients take for a group what has this field, though it be empty
+    let Some(indices) = &located.indices else { return };
     let there = |at: usize| located.locations.get(at).is_none_or(|t| found(blocks, t).is_some());
-    let indices: Vec<u8> =
-        located.indices.iter().enumerate().filter(|(at, _)| there(*at)).map(|(_, index)| *index).collect();
+    let indices: Vec<u8> = indices.iter().enumerate().filter(|(at, _)| there(*at)).map(|(_, index)| *index).collect();
     out.put_bytes_field(9, &indices);
     indices.iter().for_each(|_| out.put_bytes_field(10, &NO_TOKEN));
 }
@@ -115,7 +124,7 @@ mod tests {
     fn an_empty_file_has_no_complete_last_block() {
         let list = LocatedBlocks { last_complete: true, ..LocatedBlocks::default() };
         let mut out = BytesMut::new();
-        put_blocks(&mut out, &Blocks::default(), "BP", &list);
+        put_blocks(&mut out, &Blocks::default(), "BP", &list, None);
         let expected = LocatedBlocksProto { is_last_block_complete: false, ..Default::default() };
         assert_eq!(out, expected.encode_to_vec());
     }

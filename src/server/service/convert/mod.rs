@@ -7,6 +7,7 @@
 pub mod attributes;
 pub mod caches;
 pub mod datanode;
+pub mod encryption;
 pub mod erasure_coding;
 pub mod events;
 pub mod kinds;

@@ -1,5 +1,6 @@
 //! `HdfsFileStatusProto`, written straight onto the buffer of the answer.
 
+use super::encryption;
 use super::erasure_coding;
 use super::located::put_blocks;
 use super::nested;
@@ -44,10 +45,13 @@ pub fn put_status(out: &mut BytesMut, status: &FileStatus<'_>, locations: Option
     out.put_varint_field(10, status.replication.into());
     out.put_varint_field(11, status.block_size);
     if let Some(Locations { located, blocks, pool }) = locations {
-        nested(out, 12, |out| put_blocks(out, blocks, pool, located));
+        nested(out, 12, |out| put_blocks(out, blocks, pool, located, status.encryption.as_deref()));
     }
     out.put_varint_field(13, status.id.0 as u64);
     out.put_varint_field(14, status.children.into());
+    if let Some(encryption) = &status.encryption {
+        out.put_message_field(15, &encryption::file(encryption));
+    }
     out.put_varint_field(16, status.storage_policy.into());
     if let Some(policy) = &status.erasure_coding {
         out.put_message_field(17, &erasure_coding::policy(policy));
@@ -87,6 +91,7 @@ mod tests {
                 storage_policy: 7,
                 flags: StatusFlags(9),
                 erasure_coding: None,
+                encryption: None,
             };
             let locations = LocatedBlocksProto { file_length: 7, ..Default::default() };
             let expected = HdfsFileStatusProto {

@@ -138,6 +138,7 @@ pub fn start(kind: PortKind) -> World {
     let users = Arc::new(Users::new(NameRules::default(), Groups::new(groups), ProxyRules::default()));
     let shared = Arc::new(Shared {
         engine,
+        keys: None,
         users: users.clone(),
         topology: Topology::new(Mapping::OneRack),
         identity: Identity {
