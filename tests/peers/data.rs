@@ -13,7 +13,7 @@ use crate::support::work::wait_until;
 
 const MIB: usize = 1 << 20;
 /// Long enough for a death to be noticed (12 s) and repaired on a busy machine.
-const REPAIR_LIMIT: Duration = Duration::from_secs(120);
+pub(super) const REPAIR_LIMIT: Duration = Duration::from_secs(120);
 
 #[test]
 fn three_hundred_megabytes_in_and_out() {
@@ -108,13 +108,13 @@ fn setrep_and_delete_reach_the_disks() {
 }
 
 /// Takes the DataNode with a transfer address out of the cluster.
-fn take(cluster: &mut Cluster, address: &str) -> DataNode {
+pub(super) fn take(cluster: &mut Cluster, address: &str) -> DataNode {
     let place = cluster.datanodes.iter().position(|node| node.transfer_address() == address);
     cluster.datanodes.remove(place.unwrap_or_else(|| panic!("no DataNode has {address}")))
 }
 
 /// Waits until every block has exactly `count` replicas, on distinct nodes and none on `dead`.
-fn wait_for_replicas(cluster: &Cluster, path: &str, count: usize, dead: Option<&str>) {
+pub(super) fn wait_for_replicas(cluster: &Cluster, path: &str, count: usize, dead: Option<&str>) {
     let complete = |block: &Block| {
         let alive = dead.is_none_or(|dead| !block.locations.iter().any(|location| location == dead));
         alive && block.locations.len() == count && distinct(&block.locations) == count

@@ -50,6 +50,11 @@ impl DataNode {
         self.site.get("dfs.datanode.address")
     }
 
+    /// The address of its own RPC port.
+    pub fn ipc_address(&self) -> &str {
+        self.site.get("dfs.datanode.ipc.address")
+    }
+
     /// SIGKILL; the folder stays.
     pub fn kill(self) -> DeadDataNode {
         self.process.kill();
