@@ -5,6 +5,9 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use hadoop_proto::hdfs::{
+    AllowSnapshotRequestProto, AllowSnapshotResponseProto, CreateSnapshotRequestProto, CreateSnapshotResponseProto,
+};
+use hadoop_proto::hdfs::{
     DatanodeInfoProto, LocatedBlockProto, SetStoragePolicyRequestProto, SetStoragePolicyResponseProto,
 };
 use hadoop_proto::hdfs::{FsPermissionProto, ReportBadBlocksRequestProto, ReportBadBlocksResponseProto};
@@ -62,6 +65,13 @@ fn prepare(fixture: &Fixture) -> Vec<DataNode> {
     client
         .call::<ReportBadBlocksResponseProto>("reportBadBlocks", &ReportBadBlocksRequestProto { blocks })
         .expect("report");
+    for directory in ["/d", "/private"] {
+        let request = AllowSnapshotRequestProto { snapshot_root: directory.into() };
+        client.call::<AllowSnapshotResponseProto>("allowSnapshot", &request).expect("allowSnapshot");
+        let request =
+            CreateSnapshotRequestProto { snapshot_root: directory.into(), snapshot_name: Some("s1".into()) };
+        client.call::<CreateSnapshotResponseProto>("createSnapshot", &request).expect("createSnapshot");
+    }
     nodes[0].forget(lost[1].block_id);
     nodes[0].heartbeat().expect("a heartbeat");
     nodes[0].report().expect("a report");
@@ -74,7 +84,7 @@ fn prepare(fixture: &Fixture) -> Vec<DataNode> {
 }
 
 /// Parameters of the requests, in this order.
-const ASKED: [&str; 19] = [
+const ASKED: [&str; 25] = [
     "path=%2F",
     "path=%2F&files=1",
     "path=%2F&files=1&blocks=1",
@@ -92,8 +102,22 @@ const ASKED: [&str; 19] = [
     "path=%2Fd%2Fnone",
     "blockId=blk_1073741825+blk_7+x",
     "blockId=blk_1073741830&maintenance=1",
+    "path=%2F&files=1&includeSnapshots=1",
+    "path=%2F&listcorruptfileblocks=1&includeSnapshots=1",
+    "path=%2F&replicate=1",
     "path=%2F&delete=1",
     "path=%2F&files=1",
+    "path=%2F&files=1&includeSnapshots=1",
+    "path=%2F&listcorruptfileblocks=1&includeSnapshots=1",
+    "path=%2F&listcorruptfileblocks=1",
+];
+/// The same of a user who is no superuser.
+const ASKED_BY_OTHERS: [&str; 5] = [
+    "path=%2F",
+    "path=%2F&files=1",
+    "path=%2F&listcorruptfileblocks=1",
+    "path=%2F&files=1&includeSnapshots=1",
+    "blockId=blk_1073741825",
 ];
 
 fn tidy(text: &str) -> String {
@@ -136,7 +160,7 @@ fn fsck_of_files_in_every_state() {
     let nodes = prepare(&fixture);
     let mut actual = String::new();
     for user in ["hdfs", "alice"] {
-        for asked in ASKED.iter().take(if user == "hdfs" { ASKED.len() } else { 2 }) {
+        for asked in if user == "hdfs" { &ASKED[..] } else { &ASKED_BY_OTHERS } {
             let (status, body) =
                 http::get(fixture.http_port(), &format!("/fsck?ugi={user}&{asked}")).expect("an answer");
             let body = if body.contains("\r\n") { unchunked(&body) } else { body };

@@ -10,7 +10,7 @@ use blocks::redundancy::CorruptReason;
 use blocks::{AdminState, Count, RackSpread};
 use record::BlockHandle;
 use std::sync::Arc;
-use vocab::{Action, Block, BlockId, Refusal, StorageKind};
+use vocab::{Action, Block, BlockId, BlockState, Refusal, StorageKind};
 
 /// A replica, or a place where one is expected.
 #[derive(Clone, Debug)]
@@ -46,6 +46,8 @@ pub struct Replica {
 pub struct BlockCheck {
     /// Id, length and stamp.
     pub block: Block,
+    /// It is not being written any more.
+    pub complete: bool,
     /// All its replicas are corrupt.
     pub corrupt: bool,
     /// Replicas by standing.
@@ -88,7 +90,7 @@ pub fn check_file(view: &View<'_>, path: &[u8], length: u64, details: bool) -> R
         other => other?,
     };
     view.check_inode(&resolved, Action::READ)?;
-    let found = view.located_blocks(file, 0, length, &view.reader());
+    let found = view.past_blocks(file, resolved.snapshot(), 0, length, &view.reader());
     let last = found.last.as_ref().filter(|_| !found.last_complete).map(|last| &last.located);
     let handle = |block: &Block| view.state.store.find_block(block.id);
     let mut blocks = Vec::with_capacity(found.blocks.len());
@@ -99,7 +101,7 @@ pub fn check_file(view: &View<'_>, path: &[u8], length: u64, details: bool) -> R
         blocks.extend(handle(&located.block).map(|b| check_block(view, b, Some(located), details)));
     }
     let last = last.and_then(|last| handle(&last.block).map(|b| check_block(view, b, Some(last), details)));
-    Ok(Some(FileCheck { open: found.under_construction, located: found.blocks.len(), blocks, last }))
+    Ok(Some(FileCheck { open: found.under_construction && !resolved.is_past(), located: found.blocks.len(), blocks, last }))
 }
 
 fn check_block(view: &View<'_>, b: BlockHandle, located: Option<&blocks::Located>, details: bool) -> BlockCheck {
@@ -123,6 +125,7 @@ fn check_block(view: &View<'_>, b: BlockHandle, located: Option<&blocks::Located
     };
     BlockCheck {
         block: state.store.block(b).block,
+        complete: state.store.block_state(b) == BlockState::Complete,
         corrupt: located.is_some_and(|located| located.corrupt),
         count: inspection.count,
         wanted: inspection.wanted,

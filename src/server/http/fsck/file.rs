@@ -263,7 +263,7 @@ fn replicas(asked: &Asked, block: &BlockCheck) -> String {
 
 fn show(asked: &Asked, block: &BlockCheck, replica: &Replica) -> String {
     let mut text = String::new();
-    if block.striped {
+    if block.striped && block.complete {
         text += &format!("blk_{}:", block.block.id.0 + i64::from(replica.index));
     }
     // writing to a string cannot fail

@@ -12,7 +12,7 @@ mod walk;
 
 use super::caller::caller_of;
 use super::{Remote, Web};
-use crate::service::{Shared, audit};
+use crate::service::{Shared, audit, refusal_text, superuser};
 use axum::body::{Body, Bytes};
 use axum::extract::{ConnectInfo, Query, State};
 use axum::http::{StatusCode, header};
@@ -170,9 +170,16 @@ impl Check {
                         Progress is now shown by default.";
             self.out.line(text);
         }
+        let since = Instant::now();
         let source = match self.asked.block_ids.clone() {
             Some(ids) => {
-                self.blocks_by_id(&ids);
+                match superuser(&self.shared, &self.caller, "fsck") {
+                    Ok(()) => self.blocks_by_id(&ids),
+                    Err(refusal) => {
+                        audit::log(&self.shared, &self.caller, false, "fsck", Some(&self.asked.path), "");
+                        self.failed(since, &refusal_text(refusal));
+                    }
+                }
                 format!("blocksIds={:?}", ids.split(' ').collect::<Vec<_>>()).replace('"', "")
             }
             None => {
@@ -216,14 +223,16 @@ impl Check {
                 self.out.put(&format!("\n\nThe filesystem under path '{path}' is {words}"));
             }
             Ok(false) => self.out.put(&format!("\n\nPath '{path}' does not exist")),
-            Err(End::Failed(message)) => {
-                let ended = self.ended(since);
-                self.out.line(&ended);
-                self.out.line(&message);
-                self.out.put(&format!("\n\nFsck on path '{path}' FAILED"));
-            }
+            Err(End::Failed(message)) => self.failed(since, &message),
             Err(End::Left) => {}
         }
+    }
+
+    fn failed(&mut self, since: Instant, message: &str) {
+        let ended = self.ended(since);
+        self.out.line(&ended);
+        self.out.line(message);
+        self.out.put(&format!("\n\nFsck on path '{}' FAILED", self.asked.path));
     }
 
     fn summary(&mut self, words: &str) {
