@@ -25,6 +25,25 @@ const SECOND: Duration = Duration::from_secs(1);
 /// Inodes freed, or remembered answers forgotten, in one hold: a fraction of a slice of time, since the clock is read only between holds.
 const BATCH: usize = 256;
 
+/// Longest hold wanted of block work, in microseconds.
+const BLOCK_WORK_MICROS: u128 = 1_000;
+/// Replicas or blocks in the first step after a pause, and the most in any.
+const BLOCK_WORK_STEPS: (usize, usize) = (16, 1_024);
+
+/// How much the next step may do after one with `budget` took so long: what a block costs varies a hundredfold with what is to be decided about it.
+fn next_budget(budget: usize, spent: Duration) -> usize {
+    let micros = spent.as_micros();
+    if micros > BLOCK_WORK_MICROS {
+        // in proportion, so that one step too long is the last
+        let fitting = budget as u128 * (BLOCK_WORK_MICROS / 2) / micros;
+        (fitting as usize).clamp(1, BLOCK_WORK_STEPS.1)
+    } else if micros < BLOCK_WORK_MICROS / 4 {
+        (budget * 2).min(BLOCK_WORK_STEPS.1)
+    } else {
+        budget
+    }
+}
+
 impl Engine {
     /// Starts all periodic work. The tasks end with the runtime or when aborted; none is in the middle of a hold then.
     pub fn start_ticks(self: &Arc<Self>, settings: TickSettings) -> Vec<JoinHandle<()>> {
@@ -46,12 +65,17 @@ impl Engine {
         let mut pause = tokio::time::interval(SECOND);
         loop {
             pause.tick().await;
+            work.budget = BLOCK_WORK_STEPS.0;
             loop {
                 if self.gate().state() != HaState::Active {
                     break;
                 }
                 let now = self.now();
-                let more = self.lock().write("blockWork", |state| work.step(state, now));
+                let (more, spent) = self.lock().write("blockWork", |state| {
+                    let since = Instant::now();
+                    (work.step(state, now), since.elapsed())
+                });
+                work.budget = next_budget(work.budget, spent);
                 for node in &work.died {
                     tracing::warn!(node = ?node, "DataNode lost: no heartbeat");
                 }

@@ -15,6 +15,18 @@ use vocab::erasure_coding::REPLICATION;
 pub struct Scan {
     block_page: u32,
     inode_page: u32,
+    /// Last slot of the page that was looked at.
+    after: u32,
+}
+
+impl Scan {
+    /// Cuts the slots of a page behind the last one that was looked at to `budget` of them; whether the page is done.
+    fn cut(&mut self, slots: &mut Vec<u32>, budget: usize) -> bool {
+        let done = slots.len() <= budget;
+        slots.truncate(budget);
+        self.after = if done { 0 } else { slots.last().copied().unwrap_or(0) };
+        done
+    }
 }
 
 impl Blocks {
@@ -158,21 +170,26 @@ impl Blocks {
         self.scan = Some(Scan::default());
     }
 
-    /// Walks on over one page of blocks after start-up (a few thousand at most); whether more remain.
-    pub fn scan_step(&mut self, store: &mut Store) -> bool {
+    /// Walks on over up to `budget` blocks or inodes of a page after start-up; whether more remain.
+    pub fn scan_step(&mut self, store: &mut Store, budget: usize) -> bool {
         let Some(scan) = &mut self.scan else { return false };
-        let page: Vec<BlockHandle> = if scan.block_page < store.block_page_count() {
-            scan.block_page += 1;
-            store.blocks_of_page(scan.block_page - 1).collect()
+        let (after, budget) = (scan.after, budget.max(1));
+        let found: Vec<BlockHandle> = if scan.block_page < store.block_page_count() {
+            let page = store.blocks_of_page(scan.block_page).map(BlockHandle::raw);
+            let mut slots: Vec<u32> = page.filter(|slot| *slot > after).take(budget + 1).collect();
+            scan.block_page += u32::from(scan.cut(&mut slots, budget));
+            slots.into_iter().filter_map(BlockHandle::from_raw).collect()
         } else if scan.inode_page < store.inode_page_count() {
-            scan.inode_page += 1;
-            let files = store.inodes_of_page(scan.inode_page - 1);
+            let page = store.inodes_of_page(scan.inode_page).map(InodeHandle::raw);
+            let mut slots: Vec<u32> = page.filter(|slot| *slot > after).take(budget + 1).collect();
+            scan.inode_page += u32::from(scan.cut(&mut slots, budget));
+            let files = slots.into_iter().filter_map(InodeHandle::from_raw);
             files.filter(|h| store.kind(*h) == KindTag::File).filter_map(|h| single_block(store, h)).collect()
         } else {
             self.scan = None;
             return false;
         };
-        for b in page {
+        for b in found {
             self.review(store, b);
         }
         true
@@ -188,12 +205,17 @@ impl Blocks {
         }
     }
 
-    /// Looks at postponed blocks again, at most as many as settings and `budget` say.
+    /// Blocks about which nothing can be decided while some volume is not up to date.
+    pub fn postponed_count(&self) -> usize {
+        self.postponed.len()
+    }
+
+    /// Looks at up to `budget` postponed blocks again.
     pub fn rescan_postponed(&mut self, store: &mut Store, budget: usize) {
         if !self.populating_queues() {
             return;
         }
-        for id in self.postponed.next(budget.min(self.settings.postponed_rescan)) {
+        for id in self.postponed.next(budget) {
             match store.find_block(id) {
                 Some(b) if self.has_too_many(store, b) => {
                     self.shed_excess(store, b, None, None);

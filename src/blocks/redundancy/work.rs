@@ -16,8 +16,8 @@ use vocab::{BlockId, BlockState};
 pub struct Round {
     /// Blocks still to be considered for copying.
     copies: usize,
-    /// Nodes still to be given deletions.
-    deletions: Vec<NodeNumber>,
+    /// Nodes still to be given deletions, with how many each.
+    deletions: Vec<(NodeNumber, usize)>,
 }
 
 impl Blocks {
@@ -34,6 +34,8 @@ impl Blocks {
         }
         deletions.shuffle(&mut self.random());
         deletions.truncate((live as f32 * self.settings.invalidate_node_share).ceil() as usize);
+        let limit = self.settings.invalidate_limit_effective();
+        let deletions = deletions.into_iter().map(|node| (node, limit)).collect();
         Round { copies: live * self.settings.work_multiplier as usize, deletions }
     }
 
@@ -43,8 +45,11 @@ impl Blocks {
         if self.safe_mode.is_on() {
             return false;
         }
-        if let Some(node) = round.deletions.pop() {
-            self.hand_over_deletions(store, node);
+        if let Some((node, left)) = round.deletions.pop() {
+            let n = budget.max(1).min(left);
+            if self.hand_over_deletions(store, node, n) == n && left > n {
+                round.deletions.push((node, left - n));
+            }
             return true;
         }
         let n = budget.min(round.copies);
@@ -57,12 +62,12 @@ impl Blocks {
         more
     }
 
-    /// Moves a node's share of deletions into its mailbox.
-    fn hand_over_deletions(&mut self, store: &mut Store, node: NodeNumber) {
-        let limit = self.settings.invalidate_limit_effective();
-        let blocks = self.invalidation.take(node, limit);
+    /// Moves up to `n` of a node's deletions into its mailbox; how many there were.
+    fn hand_over_deletions(&mut self, store: &mut Store, node: NodeNumber, n: usize) -> usize {
+        let blocks = self.invalidation.take(node, n);
+        let taken = blocks.len();
         if !self.registry.node(node).is_some_and(|n| n.registered) {
-            return;
+            return taken;
         }
         let blocks = self.guard_deletions(store, node, blocks);
         self.registry
@@ -71,6 +76,7 @@ impl Blocks {
             .mailbox
             .invalidate
             .extend(blocks.into_iter().map(|b| (b.id, b)));
+        taken
     }
 
     /// Leaves out what must stay after all; such replicas count again.

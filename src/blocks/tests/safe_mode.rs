@@ -21,7 +21,7 @@ fn start_up_ends_after_the_extension() {
     w.pass(1);
     w.blocks.safe_mode_check(w.now);
     assert!(!w.blocks.safe_mode.is_on());
-    while w.blocks.scan_step(&mut w.store) {}
+    while w.blocks.scan_step(&mut w.store, 2) {}
     let stats = w.blocks.stats(&w.store, w.now.monotonic);
     assert_eq!((stats.low_redundancy, stats.missing, stats.highest_priority), (1000, 1, 999));
 }
