@@ -1,12 +1,14 @@
 //! Damaged images, logs and directories through the binary: what Hadoop refuses is refused with exit code 1, names what is wrong and is left
 //! as it was; what Hadoop loads is loaded, or refused for a feature that is not supported yet or since something would be lost silently.
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use md5::{Digest, Md5};
 
-use crate::support::namenode::{Kind, command};
+use crate::support::namenode::{Kind, command, ironroot_binary};
 use crate::support::process::Process;
 use crate::support::recipe::{Tree, Variant, read_folder, variants};
 use crate::support::site::Site;
@@ -82,9 +84,8 @@ fn start(work: &WorkDir, variant: &Variant) -> Outcome {
     }
 }
 
-/// What is wrong with the outcome for one variant, if anything.
-fn problem(variant: &Variant, base: &BTreeMap<String, Vec<u8>>) -> Option<String> {
-    let work = WorkDir::new("damaged");
+/// Makes the directories of a variant; they lie in the folder that is given.
+fn lay_out(work: &WorkDir, variant: &Variant, base: &BTreeMap<String, Vec<u8>>) -> PathBuf {
     let tree = Tree::from_recipe(&variant.recipe, base, md5_of);
     let root = work.join("dirs");
     std::fs::create_dir_all(&root).expect("folder");
@@ -96,6 +97,13 @@ fn problem(variant: &Variant, base: &BTreeMap<String, Vec<u8>>) -> Option<String
         std::fs::create_dir_all(path.parent().expect("a folder")).expect("folder");
         std::fs::write(path, content).expect("file");
     }
+    root
+}
+
+/// What is wrong with the outcome for one variant, if anything.
+fn problem(variant: &Variant, base: &BTreeMap<String, Vec<u8>>) -> Option<String> {
+    let work = WorkDir::new("damaged");
+    let root = lay_out(&work, variant, base);
     let before = files(&root);
     match start(&work, variant) {
         // the older image and all edits since, where Hadoop gives up with the newest
@@ -142,7 +150,7 @@ fn recovers(variant: &Variant, told: &str) -> bool {
 }
 
 /// Tries all variants of a table, two at a time.
-fn try_all(base: &str, table: &str) {
+fn try_all(base: &str, table: &str, problem: impl Fn(&Variant, &BTreeMap<String, Vec<u8>>) -> Option<String> + Sync) {
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
     let base = read_folder(&golden.join(base));
     let all = variants(&std::fs::read_to_string(golden.join(table)).expect("a table"));
@@ -161,17 +169,78 @@ fn try_all(base: &str, table: &str) {
     assert!(problems.is_empty(), "{} of {}\n{}", problems.len(), all.len(), problems.join("\n"));
 }
 
+/// What Hadoop's recovery makes of a damaged log.
+struct Recovered {
+    refused: bool,
+    txid: u64,
+    inodes: u64,
+}
+
+/// What is wrong with the recovery of one variant, if anything.
+fn recovery_problem(variant: &Variant, base: &BTreeMap<String, Vec<u8>>, expected: &Recovered) -> Option<String> {
+    let work = WorkDir::new("recovered");
+    lay_out(&work, variant, base);
+    let site = site(&work, variant);
+    site.write();
+    let mut command = command(Kind::Ironroot, &site);
+    command.args(["-recover", "-force"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("starts");
+    _ = child.stdin.take().expect("piped").write_all(b"Y\n");
+    let output = child.wait_with_output().expect("own child");
+    let log = String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
+    let saved = log.split("Saved image for txid ").nth(1).and_then(|rest| rest.split(':').next()?.parse::<u64>().ok());
+    let Some(txid) = saved.filter(|_| output.status.success()) else {
+        return (!expected.refused).then(|| format!("Hadoop recovers it: {:?} {log}", output.status));
+    };
+    // Hadoop trips over its own count of inodes there; the image and the log from before stay
+    if expected.refused && !["layout-60", "layout-63"].iter().any(|known| variant.id.ends_with(known)) {
+        return Some(format!("Hadoop refuses, ours saves {txid}"));
+    }
+    let images = variant.directories.iter().map(|name| work.join("dirs").join(name).join("current"));
+    let mut images = images.map(|current| current.join(format!("fsimage_{txid:019}")));
+    let Some(image) = images.find(|path| path.exists()) else { return Some(format!("no image {txid}")) };
+    let told = std::process::Command::new(ironroot_binary()).arg("size").arg(&image).output().expect("runs");
+    let told = String::from_utf8_lossy(&told.stdout).into_owned();
+    let inodes = told.lines().find_map(|line| line.split(" inodes:").next()?.parse::<u64>().ok()).expect("inodes");
+    let same = (txid, inodes) == (expected.txid, expected.inodes);
+    // an open segment is cut by Hadoop where it cannot hop on; here what is intact after that counts too
+    let more = variant.id.starts_with("inprogress-") && txid > expected.txid && inodes >= expected.inodes;
+    // a directory that was not made takes its attribute along: Hadoop keeps a file below it that nothing leads to
+    let orphan = variant.id.contains("-op70-") && (txid, inodes + 1) == (expected.txid, expected.inodes);
+    (!same && !more && !orphan && !expected.refused)
+        .then(|| format!("image at {txid} with {inodes} inodes, Hadoop: {} with {}", expected.txid, expected.inodes))
+}
+
+#[test]
+fn recovery_of_damaged_logs() {
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/edits/3.5.0");
+    let table = std::fs::read_to_string(golden.join("recovered.tsv")).expect("a table");
+    let expected: BTreeMap<&str, Recovered> = table
+        .lines()
+        .skip(1)
+        .map(|line| {
+            let column: Vec<&str> = line.split('\t').collect();
+            let number = |at: usize| column[at].parse().unwrap_or(0);
+            (column[0], Recovered { refused: column[1] == "REFUSED", txid: number(2), inodes: number(3) })
+        })
+        .collect();
+    assert_eq!(expected.len(), 588);
+    try_all("edits/3.5.0/smallops/current", "edits/3.5.0/damaged.tsv", |variant, base| {
+        recovery_problem(variant, base, expected.get(variant.id.as_str())?)
+    });
+}
+
 #[test]
 fn damaged_directories() {
-    try_all("directories/current", "directories/damaged.tsv");
+    try_all("directories/current", "directories/damaged.tsv", problem);
 }
 
 #[test]
 fn damaged_images() {
-    try_all("directories/current", "directories/images.tsv");
+    try_all("directories/current", "directories/images.tsv", problem);
 }
 
 #[test]
 fn damaged_logs() {
-    try_all("edits/3.5.0/smallops/current", "edits/3.5.0/damaged.tsv");
+    try_all("edits/3.5.0/smallops/current", "edits/3.5.0/damaged.tsv", problem);
 }

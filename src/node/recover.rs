@@ -50,14 +50,18 @@ impl Load<'_> {
         }
         let max = self.settings.edit_log.max_record_bytes as usize;
         let mut records = Replay::new(Mode::Restart);
-        let mut apply = |record: Record<'_>| load::apply(&mut state, record, info.layout, self.policy, &mut records);
+        let mut finalized = false;
+        let mut apply = |record: Record<'_>| {
+            finalized |= matches!(record, Record::RollingUpgradeFinalize { .. });
+            load::apply(&mut state, record, info.layout, self.policy, &mut records)
+        };
         let salvaged = match salvage(disk, &usable, txid.next(), max, questions, &mut apply) {
             Ok(salvaged) => salvaged,
             Err(SalvageError::Quit) => return Ok(None),
             Err(SalvageError::Storage(error)) => return Err(error.into()),
         };
         tracing::info!("Applied {} edits; the log promises txid {}", salvaged.records, salvaged.last);
-        Ok(Some(Loaded {
+        let mut loaded = Loaded {
             directories,
             info,
             state,
@@ -65,6 +69,10 @@ impl Load<'_> {
             upgrade_finalized: inspection.upgrade_finalized,
             checkpoint: (txid, written_ms),
             without_image: None,
-        }))
+        };
+        if finalized {
+            self.finalize_rolling(&mut loaded)?;
+        }
+        Ok(Some(loaded))
     }
 }

@@ -166,7 +166,7 @@ impl Run<'_> {
             },
         };
         let outcome = loop {
-            match reader.next() {
+            let error = match reader.next() {
                 Ok(Some(frame)) => {
                     let again = cursor.catching_up && cursor.previous.is_some_and(|previous| frame.txid <= previous);
                     if again {
@@ -177,6 +177,7 @@ impl Run<'_> {
                     if cursor.is_done() {
                         break Ok(());
                     }
+                    continue;
                 }
                 Ok(None) => {
                     let end = cursor.previous.map_or(-1, |previous| previous.0.cast_signed());
@@ -184,8 +185,9 @@ impl Run<'_> {
                     let text = format!("got premature end-of-file at txid {end}; expected file to go up to {last}");
                     break Err((text, false));
                 }
-                Err(error) => break Err((error.to_string(), !matches!(error, ReadError::Io(_)))),
-            }
+                Err(error) => error,
+            };
+            break Err((error.to_string(), !matches!(error, ReadError::Io(_))));
         };
         cursor.reader = Some(reader);
         Ok(outcome)

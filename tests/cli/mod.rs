@@ -8,7 +8,9 @@ mod disk;
 mod embedded;
 mod format;
 mod older_image;
+mod recovery;
 mod restart;
+mod rolling;
 mod start;
 mod upgrade;
 

@@ -43,7 +43,19 @@ fn a_cluster_id_is_for_directories_without_one() {
 #[test]
 fn names_are_not_changed_yet() {
     let case = Case::formatted("reserved");
-    case.refused(&["-upgrade", "-renameReserved"], 1, "The option -renameReserved is not supported yet.");
+    // directories of layouts with snapshots hold no such names
+    case.run(&["-upgradeOnly", "-renameReserved", ".snapshot=.old"])
+        .expect(0, "Starting upgrade of local storage directories.");
+    for (pairs, text) in [
+        ("foo", "Could not parse key-value pair foo"),
+        ("a=b", "Unknown reserved path a"),
+        (".snapshot=a/b", "Invalid rename path for .snapshot: a/b"),
+    ] {
+        case.refused(&["-upgrade", "-renameReserved", pairs], 1, text);
+    }
+    let old = Case::new("reserved-old");
+    of_release_1(&old, &[]);
+    old.refused(&["-upgrade", "-renameReserved"], 1, "The option -renameReserved is not supported yet");
 }
 
 /// A name directory as releases 1.x left it (layout -32): an empty file system, and these bytes of a log after it.

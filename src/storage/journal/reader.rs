@@ -288,7 +288,9 @@ pub fn scan(disk: &dyn Disk, path: &Path, first: Txid, max: usize) -> Result<Sca
             Ok(Some(hop)) if hop.intact && expected == first => {
                 // The file is not what its name says.
                 let reason = format!("begins with transaction {}", hop.txid);
-                let tail = Tail::Damaged { offset: reader.offset, reason, later: hop.txid };
+                let rest = reader.rest()?;
+                let later = highest_later(&rest, reader.layout, reader.max, hop.txid).unwrap_or(hop.txid);
+                let tail = Tail::Damaged { offset: reader.offset, reason, later };
                 return Ok(found(&reader, first, expected, tail));
             }
             Ok(Some(hop)) if hop.intact => format!("transaction {} where {expected} should be", hop.txid),
