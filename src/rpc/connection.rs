@@ -7,6 +7,7 @@ use crate::calls::Calls;
 use crate::faults::{check, invalid_header, message, undecodable};
 use crate::gather;
 use crate::handshake;
+use crate::header;
 use crate::held::Held;
 use crate::names::Names;
 use crate::negotiation::{self, Negotiation};
@@ -14,9 +15,8 @@ use crate::reply::{self, ReplyIds};
 use crate::server::{Entry, Port};
 use bytes::{Buf, Bytes, BytesMut};
 use hadoop_proto::common::{IpcConnectionContextProto, RpcSaslProto};
-use hadoop_proto::frame::{AUTH_NONE, AUTH_SASL, ConnectionHeader, Decoder, Incoming, split_delimited};
+use hadoop_proto::frame::{AUTH_NONE, AUTH_SASL, ConnectionHeader, Decoder, Incoming};
 use hadoop_proto::view::{self, Sint32, ViewError};
-use hadoop_proto::wire::Cursor;
 use prost::Message;
 use security::groups::UserGroups;
 use security::{User, Users};
@@ -362,21 +362,19 @@ impl<'a, S: Service> Connection<'a, S> {
     /// A whole packet: a call, or a message about the connection.
     fn packet(&mut self, mut packet: Bytes) -> Result<Step<S::Method>, (ReplyIds, RemoteException)> {
         let undecodable = |e| (ReplyIds::NONE, undecodable("RpcRequestHeaderProto", e));
-        let front = packet.clone();
-        let mut cursor = Cursor::new(&front);
-        let header = cursor.bytes().map_err(ViewError::Wire).and_then(view::rpc::RpcRequestHeader::parse);
-        let header = header.map_err(undecodable)?;
-        packet.advance(front.len() - cursor.rest().len());
+        let mut rest = &packet[..];
+        let header = header::delimited(&mut rest).and_then(header::parse).map_err(undecodable)?;
         let (Sint32(call_id), Sint32(retry)) = (header.call_id, header.retry_count);
         let about = ReplyIds::of_connection(call_id, retry);
         check(&header).map_err(|e| (about, e))?;
         if call_id < 0 {
+            packet.advance(packet.len() - rest.len());
             return self.out_of_band(call_id, packet).map_err(|e| (about, e));
         }
         if self.identity.is_none() {
             return Err((about, invalid_header("Connection context not established")));
         }
-        self.call(&header, packet)
+        self.call(&header, &packet, rest)
     }
 
     fn out_of_band(&mut self, call_id: i32, mut rest: Bytes) -> Result<Step<S::Method>, RemoteException> {
@@ -399,11 +397,13 @@ impl<'a, S: Service> Connection<'a, S> {
         }
     }
 
-    /// Finds the method and makes the call; a method or protocol that does not exist is the fault of that call alone.
+    /// Finds the method and makes the call; a method or protocol that does not exist is the fault of that call alone. `rest` is what follows the
+    /// header in the packet.
     fn call(
         &mut self,
         header: &view::rpc::RpcRequestHeader<'_>,
-        mut rest: Bytes,
+        packet: &Bytes,
+        mut rest: &[u8],
     ) -> Result<Step<S::Method>, (ReplyIds, RemoteException)> {
         let (Sint32(call_id), Sint32(retry)) = (header.call_id, header.retry_count);
         let client_id = ClientId::new(header.client_id).ok_or_else(|| {
@@ -412,17 +412,18 @@ impl<'a, S: Service> Connection<'a, S> {
         })?;
         let ids = ReplyIds { call_id, client_id, retry };
         let bad = |e: ViewError| (ids, RemoteException::bad_request(e.to_string()));
-        let names = split_delimited(&mut rest).map_err(|e| bad(e.into()))?;
+        let names = header::delimited(&mut rest).map_err(bad)?;
         let port = self.port;
-        let (method, version) = self.names.get(&names, || {
-            let names = view::rpc::RequestHeader::parse(&names).map_err(bad)?;
+        let (method, version) = self.names.get(names, || {
+            let names = view::rpc::RequestHeader::parse(names).map_err(bad)?;
             let (protocol, method) = (names.declaring_class_protocol_name.to_str(), names.method_name.to_str());
             let version = names.client_protocol_version;
             let method = port.service.find(&protocol, version, &method).map_err(|e| (ids, e))?;
             Ok((method, version))
         })?;
         // the length of an empty body may be left out
-        let body = if rest.is_empty() { rest } else { split_delimited(&mut rest).map_err(|e| bad(e.into()))? };
+        let body = if rest.is_empty() { rest } else { header::delimited(&mut rest).map_err(bad)? };
+        let body = packet.slice_ref(body);
         let caller_context = header.caller_context.filter(|_| self.port.settings.caller_context);
         let caller_context = caller_context.map(|c| CallerContext {
             context: c.context.to_str().into(),

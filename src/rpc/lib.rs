@@ -11,6 +11,7 @@ mod connection;
 mod faults;
 pub mod gather;
 mod handshake;
+mod header;
 mod held;
 mod names;
 mod negotiation;
