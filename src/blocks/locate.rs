@@ -17,8 +17,8 @@ pub struct Located {
     pub block: Block,
     /// Where, nearest first once [`Blocks::sort_locations`] was called.
     pub locations: Vec<Target>,
-    /// Of a striped group, which internal block each place has; empty for other blocks.
-    pub indices: Vec<u8>,
+    /// Of a striped group, which internal block each place has; none for other blocks.
+    pub indices: Option<Vec<u8>>,
     /// Whether all replicas are corrupt.
     pub corrupt: bool,
     /// Whether the block is complete.
@@ -35,9 +35,9 @@ pub struct Reader<'a> {
 }
 
 /// Places and, of a striped group, what they have.
-fn split(striped: bool, places: impl Iterator<Item = (Target, u8)>) -> (Vec<Target>, Vec<u8>) {
+fn split(striped: bool, places: impl Iterator<Item = (Target, u8)>) -> (Vec<Target>, Option<Vec<u8>>) {
     let (locations, indices) = places.unzip();
-    (locations, if striped { indices } else { Vec::new() })
+    (locations, striped.then_some(indices))
 }
 
 impl Blocks {
@@ -76,7 +76,7 @@ impl Blocks {
 
     /// Sorts locations for a reader: nodes in service before leaving and stale ones, then by distance, equally near ones in random order.
     pub fn sort_locations(&self, located: &mut Located, reader: &Reader<'_>, now: MonotonicMs) {
-        if !located.indices.is_empty() {
+        if located.indices.is_some() {
             return; // a reader needs most of a group's places, whatever their distance
         }
         located.locations.shuffle(&mut self.random());

@@ -5,7 +5,7 @@ use super::resources::Resources;
 use crate::config::settings::Settings;
 use engine::{Engine, HaState, TickSettings};
 use observe::progress::{Phase, StartupProgress, StepKind};
-use ops::admin::lease_check;
+use ops::admin::{lease_check, snapshot_collect};
 use os::Os;
 use server::service::Shared;
 use std::net::Ipv4Addr;
@@ -40,6 +40,9 @@ impl Ticks {
         if settings.tokens.always_use {
             tasks.push(tokio::spawn(server::service::tokens::tend(engine.clone())));
         }
+        if settings.features.ordered_snapshot_deletion {
+            tasks.push(tokio::spawn(collect_snapshots(engine.clone(), settings.features.snapshot_collect_interval)));
+        }
         tasks.push(tokio::spawn(watch_safe_mode(engine.clone(), progress.clone())));
         tasks.extend(convert::trash(settings).map(|trash| tokio::spawn(trash.run(shared.clone()))));
         Ticks(tasks)
@@ -55,9 +58,9 @@ impl Ticks {
     }
 }
 
-/// Recovers or closes files whose writers are gone.
-async fn check_leases(engine: Arc<Engine>, interval: Duration) {
-    let caller = Caller {
+/// The server's own user.
+fn own_caller(engine: &Engine) -> Caller {
+    Caller {
         user: engine.settings().owner.clone(),
         real_user: None,
         groups: Arc::default(),
@@ -66,7 +69,28 @@ async fn check_leases(engine: Arc<Engine>, interval: Duration) {
         rpc_ids: None,
         retry: -1,
         context: None,
-    };
+    }
+}
+
+/// Deletes one snapshot in each period of those that were deleted out of order and have become the oldest.
+async fn collect_snapshots(engine: Arc<Engine>, interval: Duration) {
+    let caller = own_caller(&engine);
+    let mut pause = tokio::time::interval(interval);
+    pause.tick().await;
+    loop {
+        pause.tick().await;
+        if engine.gate().state() == HaState::Active {
+            let decided = engine.turn("gcDeletedSnapshot", &caller, snapshot_collect::collect_deleted);
+            if let Some(path) = decided.answer {
+                tracing::info!("{path} was deleted before older snapshots and is gone now");
+            }
+        }
+    }
+}
+
+/// Recovers or closes files whose writers are gone.
+async fn check_leases(engine: Arc<Engine>, interval: Duration) {
+    let caller = own_caller(&engine);
     let holder = || format!("HDFS_NameNode-{}", jiff::Zoned::now().strftime("%Y-%m-%d %H:%M:%S,%3f%z")).into();
     let mut pause = tokio::time::interval(interval.max(Duration::from_millis(1)));
     loop {

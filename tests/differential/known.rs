@@ -25,9 +25,3 @@ pub fn field(message: &str, field: &str) -> bool {
             | ("DatanodeInfoProto", "lastBlockReportMonotonic" | "numBlocks")
     )
 }
-
-/// Whether two texts of a field say the same: a directory that inherits "replication" is told as such or not at all, by a rule not yet found.
-pub fn text(field: &str, java: &str, ours: &str) -> bool {
-    let none = |text: &str| text.is_empty() || text == "replication";
-    field == "erasureCodingPolicy" && none(java) && none(ours)
-}

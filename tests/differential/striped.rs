@@ -22,6 +22,9 @@ const QUIET: Duration = Duration::from_millis(3_500);
 /// Silence at the beginning that means that nothing comes at all.
 const NOTHING: Duration = Duration::from_millis(6_000);
 
+/// What a dead DataNode had is forgotten by now.
+const FORGOTTEN: Duration = Duration::from_millis(2_500);
+
 /// One name node with its DataNodes, and what was seen.
 struct Cluster {
     fixture: Fixture,
@@ -40,6 +43,14 @@ fn number_of(uuid: &str) -> u32 {
 /// Bytes of an internal block of the group.
 fn unit_length(index: u64) -> u64 {
     if index == 1 || index == 2 { 3 * MIB } else { 4 * MIB }
+}
+
+/// The places in an fsck line in order: Java's depends on which slots of the group were free when they came.
+fn with_sorted_places(line: &str) -> String {
+    let Some((head, places)) = line.split_once("  [").filter(|_| line.ends_with(']')) else { return line.to_owned() };
+    let mut places: Vec<&str> = places.trim_end_matches(']').split("], ").collect();
+    places.sort_unstable();
+    format!("{head}  [{}]", places.join(", "))
 }
 
 impl Cluster {
@@ -69,7 +80,10 @@ impl Cluster {
         (1..=6).for_each(|n| cluster.add(n));
         cluster.client.mkdirs("/s").expect("mkdirs");
         let enable = EnableErasureCodingPolicyRequestProto { ec_policy_name: POLICY.into() };
-        cluster.client.call::<EnableErasureCodingPolicyResponseProto>("enableErasureCodingPolicy", &enable).expect("on");
+        cluster
+            .client
+            .call::<EnableErasureCodingPolicyResponseProto>("enableErasureCodingPolicy", &enable)
+            .expect("on");
         let set = SetErasureCodingPolicyRequestProto { src: "/s".into(), ec_policy_name: Some(POLICY.into()) };
         cluster.client.call::<SetErasureCodingPolicyResponseProto>("setErasureCodingPolicy", &set).expect("set");
         Some(cluster)
@@ -132,6 +146,8 @@ impl Cluster {
         };
         node.call::<ErrorReportResponseProto>("errorReport", &request).expect("errorReport");
         self.note(format!("-- {name} dies"));
+        // ours forgets what it had in the background
+        std::thread::sleep(FORGOTTEN);
     }
 
     /// Heartbeats of all until no more orders come. Each order is obeyed and noted.
@@ -173,7 +189,8 @@ impl Cluster {
             let deletes = order.action == block_command_proto::Action::Invalidate as i32;
             for (at, block) in order.blocks.iter().enumerate() {
                 let name = self.block_name(block.block_id);
-                let length = if block.num_bytes() == i64::MAX as u64 { "none".into() } else { block.num_bytes().to_string() };
+                let length =
+                    if block.num_bytes() == i64::MAX as u64 { "none".into() } else { block.num_bytes().to_string() };
                 let whole = ExtendedBlockProto {
                     block_id: block.block_id,
                     generation_stamp: block.gen_stamp,
@@ -277,20 +294,8 @@ impl Cluster {
             self.client.call("getFsReplicatedBlockStats", &GetFsReplicatedBlockStatsRequestProto {}).expect("stats");
         self.note(format!("{when}: {blocks:?}"));
         for (bean, attributes) in [
-            (
-                "FSNamesystem",
-                &[
-                    "UnderReplicatedBlocks",
-                    "MissingBlocks",
-                    "CorruptBlocks",
-                    "PendingReconstructionBlocks",
-                    "ExcessBlocks",
-                    "BadlyDistBlocks",
-                    "HighestPriorityLowRedundancyECBlocks",
-                    "TotalECBlockGroups",
-                    "TotalReplicatedBlocks",
-                ][..],
-            ),
+            // those of FSNamesystem are some seconds old in Java
+            ("FSNamesystemState", &["UnderReplicatedBlocks", "PendingReconstructionBlocks", "BlocksTotal"][..]),
             (
                 "ECBlockGroupsState",
                 &["LowRedundancyECBlockGroups", "CorruptECBlockGroups", "MissingECBlockGroups", "TotalECBlockGroups"][..],
@@ -321,10 +326,14 @@ impl Cluster {
                 line = line.replace(&format!("blk_{}", id + index), &format!("blk_group+{index}"));
             }
             line = line.replace(&self.group.pool_id, "BP").replace(&self.group.generation_stamp.to_string(), "STAMP");
-            if let Some(at) = line.find(" at ").or_else(|| line.find(" in ").filter(|_| line.contains("milliseconds"))) {
+            if let Some(at) = line.find(" at ").or_else(|| line.find(" in ").filter(|_| line.contains("milliseconds")))
+            {
                 line.truncate(at);
             }
-            lines.push(format!("{when}: {line}"));
+            // Java counts DataNodes by their last heartbeat here, whatever else it knows of them
+            if !line.contains("Number of data-nodes") {
+                lines.push(format!("{when}: {}", with_sorted_places(&line)));
+            }
         }
         self.lines.extend(lines);
     }
@@ -352,7 +361,9 @@ impl Cluster {
             ..Default::default()
         };
         let request = hadoop_proto::hdfs::ReportBadBlocksRequestProto { blocks: vec![block] };
-        self.client.call::<hadoop_proto::hdfs::ReportBadBlocksResponseProto>("reportBadBlocks", &request).expect("reportBadBlocks");
+        self.client
+            .call::<hadoop_proto::hdfs::ReportBadBlocksResponseProto>("reportBadBlocks", &request)
+            .expect("reportBadBlocks");
         self.note(format!("-- {name} is bad"));
     }
 

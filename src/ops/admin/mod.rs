@@ -1,4 +1,4 @@
-//! Purpose: operations for administrators and the periodic work on leases.
+//! Purpose: operations for administrators and the periodic work on leases and deleted snapshots.
 //! Called by: server, engine (ticks).
 //! Calls: state, blocks, vocab.
 //! Never: writes files; that is the engine's and the storage's part of an administrator's call.
@@ -9,3 +9,4 @@ pub mod datanode_report;
 pub mod get_blocks;
 pub mod lease_check;
 pub mod safe_mode;
+pub mod snapshot_collect;

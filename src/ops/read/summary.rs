@@ -6,6 +6,7 @@ use namespace::summary::{Summary, SummaryWalk};
 use record::{Features, InodeHandle, KindTag};
 use std::sync::Arc;
 use vocab::quota::{Quota, Usage};
+use vocab::storage_policy::UNSPECIFIED;
 use vocab::{Action, InodeId, Refusal, SnapshotId};
 
 /// Totals of a subtree with the quota of its top.
@@ -57,7 +58,7 @@ impl ContentSummaryWalk {
         let (tree, store, snapshot) = (&view.state.tree, &view.state.store, resolved.snapshot());
         if resolved.is_past() {
             let walk = SummaryWalk::of_past(tree, store, top, snapshot, &|_| Ok(()))?;
-            let erasure_coding_policy = policy_name(view, top);
+            let erasure_coding_policy = policy_name(view, top, resolved.parent());
             // as in Hadoop quotas are those of now, but for the directory that the snapshot was taken of
             let is_root = tree.snapshot_root(store, top).is_some_and(|root| root.by_id(snapshot).is_some());
             let at = if is_root { snapshot } else { SnapshotId::CURRENT };
@@ -83,32 +84,34 @@ impl ContentSummaryWalk {
         totals.files += totals.symlinks; // clients see links as files here
         let (quota, policy) = match &self.past {
             Some(top) => (top.quota, top.erasure_coding_policy.clone()),
-            None => (top.map_or(Quota::default(), |top| limits(view, top)), top.and_then(|top| policy_name(view, top))),
+            None => (top.map_or(Quota::default(), |top| limits(view, top)), top.and_then(|top| policy_name(view, top, view.state.store.parent(top)))),
         };
         Ok(Some(ContentSummary { totals, past, quota, erasure_coding_policy: policy.unwrap_or_default() }))
     }
 }
 
-/// Quirk: striped_files_and_policies: a directory with attributes hides the policy of those above it, whatever the attributes are.
-fn summarised_policy_name(view: &View<'_>, top: InodeHandle) -> Option<Arc<str>> {
+/// Quirk: striped_files_and_policies: a directory with attributes hides the policy of those above it, whatever the attributes are; Hadoop's
+/// storage policies of directories are attributes. From the top Hadoop goes on where a snapshot has it, then to where all else is now.
+fn summarised_policy_name(view: &View<'_>, top: InodeHandle, parent: Option<InodeHandle>) -> Option<Arc<str>> {
     let (tree, store) = (&view.state.tree, &view.state.store);
-    let mut current = Some(top);
-    while let Some(inode) = current {
-        if store.features(inode).contains(Features::XATTRS) {
-            return tree.own_erasure_coding_name(inode);
-        }
+    let hides =
+        |inode| store.features(inode).contains(Features::XATTRS) || tree.own_storage_policy(store, inode) != UNSPECIFIED;
+    let mut current = parent;
+    let mut inode = top;
+    while !hides(inode) {
+        inode = current?;
         current = store.parent(inode);
     }
-    None
+    tree.own_erasure_coding_name(inode)
 }
 
-fn policy_name(view: &View<'_>, top: InodeHandle) -> Option<Arc<str>> {
+fn policy_name(view: &View<'_>, top: InodeHandle, parent: Option<InodeHandle>) -> Option<Arc<str>> {
     let (tree, store) = (&view.state.tree, &view.state.store);
     match store.kind(top) {
         KindTag::File => {
             Some(tree.erasure_coding_policy(store, top).map_or_else(|| "Replicated".into(), |p| p.name.clone()))
         }
-        KindTag::Directory => summarised_policy_name(view, top),
+        KindTag::Directory => summarised_policy_name(view, top, parent),
         _ => None,
     }
 }

@@ -309,3 +309,29 @@ fn paths_into_the_past() {
     let refused = w.delete(&who, "/s", true);
     assert!(matches!(&refused, Err(Refusal::Snapshot(text)) if text.contains("/s is snapshottable")), "{refused:?}");
 }
+
+#[test]
+fn deleted_snapshots_go_once_they_are_the_oldest() {
+    use crate::admin::snapshot_collect::collect_deleted;
+    let mut w = World::new();
+    let who = superuser();
+    w.policy.ordered_snapshot_deletion = true;
+    w.twin.policy.ordered_snapshot_deletion = true;
+    w.mkdirs(&who, "/s", 0o755).unwrap();
+    w.write(&who, &AllowSnapshot { path: "/s".into() }).unwrap();
+    for name in ["one", "two", "three"] {
+        w.write(&who, &CreateSnapshot { path: "/s".into(), name: name.into() }).unwrap();
+    }
+    let names = |w: &World| -> Vec<String> {
+        let (_, root) = w.state.tree.snapshots.roots().next().unwrap();
+        root.snapshots.iter().map(|s| String::from_utf8_lossy(&s.name).into_owned()).collect()
+    };
+    w.write(&who, &DeleteSnapshot { path: "/s".into(), name: "two".into() }).unwrap();
+    assert_eq!(w.turn(&who, collect_deleted), None);
+    assert_eq!(names(&w), ["one", "three", "two#1"]);
+    w.write(&who, &DeleteSnapshot { path: "/s".into(), name: "one".into() }).unwrap();
+    assert_eq!(w.turn(&who, collect_deleted).as_deref(), Some("/s/.snapshot/two#1"));
+    assert_eq!(w.turn(&who, collect_deleted), None);
+    assert_eq!(names(&w), ["three"]);
+    w.check();
+}

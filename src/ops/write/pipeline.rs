@@ -75,7 +75,7 @@ impl Write for UpdateBlockForPipeline {
         let block = Block { stamp, ..self.block };
         let state = turn.view().state;
         let group = state.store.find_block(block.id);
-        let indices = group.map_or(Vec::new(), |b| state.blocks.locate(&state.store, b).indices);
+        let indices = group.and_then(|b| state.blocks.locate(&state.store, b).indices);
         let located = blocks::Located { block, locations: Vec::new(), indices, corrupt: false, complete: false };
         Ok(LocatedBlock { offset: u64::MAX, located })
     }
@@ -208,8 +208,7 @@ impl GetAdditionalDatanode {
         let present = existing.iter().filter(|_| self.count > 0);
         let mut locations: Vec<_> = present.filter_map(|s| blocks.target(*s)).collect();
         locations.extend(placement.targets);
-        let indices = Vec::new();
-        let located = blocks::Located { block: self.block, locations, indices, corrupt: false, complete: false };
+        let located = blocks::Located { block: self.block, locations, indices: None, corrupt: false, complete: false };
         Ok(LocatedBlock { offset: u64::MAX, located })
     }
 }

@@ -10,7 +10,7 @@ use record::{InodeHandle, KindTag};
 use state::RetryPayload;
 use std::borrow::Cow;
 use std::sync::Arc;
-use vocab::{Refusal, TimeMs};
+use vocab::{InodeId, Refusal, TimeMs};
 
 fn snapshot(text: String) -> Refusal {
     Refusal::Snapshot(text.into())
@@ -109,7 +109,9 @@ impl Write for AllowSnapshot {
         let resolved = walked(&view, &self.path)?;
         let directory = directory_of(&view, &resolved)?;
         let (tree, store) = (&view.state.tree, &view.state.store);
-        for (_, other) in tree.snapshots.roots().filter(|(_, root)| root.directory != directory) {
+        let mut others: Vec<_> = tree.snapshots.roots().filter(|(_, root)| root.directory != directory).collect();
+        in_order_of_hadoop(&mut others);
+        for (_, other) in others {
             let which = if tree.is_below(store, other.directory, directory) {
                 "subdirectory"
             } else if tree.is_below(store, directory, other.directory) {
@@ -129,6 +131,16 @@ impl Write for AllowSnapshot {
         }
         Ok(())
     }
+}
+
+/// Of several directories that are in the way Hadoop names the first of a hash map by inode id (`ConcurrentHashMap`).
+fn in_order_of_hadoop(roots: &mut [(InodeId, &Root)]) {
+    let buckets = (roots.len() as u64 * 4 / 3 + 1).next_power_of_two().max(16);
+    let bucket = |id: InodeId| {
+        let folded = (id.0 as u64 ^ id.0 as u64 >> 32) & u64::from(u32::MAX);
+        (folded ^ folded >> 16) & (buckets - 1)
+    };
+    roots.sort_by_key(|(id, _)| (bucket(*id), *id));
 }
 
 /// Takes that permission back.
