@@ -125,6 +125,15 @@ impl<'a> Cursor<'a> {
                 self.rest = &self.rest[bits as usize / 8..];
                 return Ok(gather(word & (u64::MAX >> (64 - bits))));
             }
+        } else if let (Some(first), Some(last)) = (self.rest.first_chunk(), self.rest.last_chunk()) {
+            // four to seven bytes are left, as where a length ends a block: the halves overlap, which does no harm
+            let low = u64::from(u32::from_le_bytes(*first));
+            let word = low | u64::from(u32::from_le_bytes(*last)) << (8 * (self.rest.len() - 4));
+            let bits = (!word & 0x8080_8080_8080_8080).trailing_zeros() + 1;
+            if bits as usize <= 8 * self.rest.len() {
+                self.rest = &self.rest[bits as usize / 8..];
+                return Ok(gather(word & (u64::MAX >> (64 - bits))));
+            }
         }
         self.any_varint()
     }

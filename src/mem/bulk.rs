@@ -8,18 +8,25 @@
 use crate::arena::{Arena, Record, SLOT_MAX};
 use crate::bytes::{Bytes, BytesRef};
 use crate::page::{CHUNK_PAGES, ChunkPages, PAGE_BYTES, Pages, WholeChunk, whole_chunk};
+pub use crate::populate::Clock;
+use crate::populate::Populate;
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// Chunks from this one on get their memory at once.
-const POPULATED_FROM: u32 = 4;
-
 /// The numbers of the chunks of one structure that is being filled.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct ChunkNumbers {
+    clock: Clock,
     next: AtomicU32,
     /// Strings kept apart.
     apart: AtomicU32,
+}
+
+impl ChunkNumbers {
+    /// None given out. The clock tells how long memory takes to come.
+    pub fn new(clock: Clock) -> ChunkNumbers {
+        ChunkNumbers { clock, next: AtomicU32::new(0), apart: AtomicU32::new(0) }
+    }
 }
 
 /// A chunk that is being filled, and how many of its pages are in use.
@@ -33,19 +40,17 @@ struct Filled {
 struct Chunks<'n> {
     numbers: &'n ChunkNumbers,
     all: Vec<Filled>,
+    populate: Populate,
 }
 
 impl<'n> Chunks<'n> {
     fn new(numbers: &'n ChunkNumbers) -> Chunks<'n> {
-        Chunks { numbers, all: Vec::new() }
+        Chunks { numbers, all: Vec::new(), populate: Populate::new(numbers.clock, 0) }
     }
     fn open(&mut self) -> &mut Filled {
         let number = self.numbers.next.fetch_add(1, Ordering::Relaxed);
         let mut chunk = whole_chunk();
-        // small stores stay small
-        if number >= POPULATED_FROM {
-            crate::page::populate(&mut chunk);
-        }
+        self.populate.next(&mut chunk);
         self.all.push(Filled { number, pages: 0, chunk });
         self.all.last_mut().expect("just pushed")
     }
@@ -281,7 +286,7 @@ mod tests {
     }
 
     fn filled(threads: u32, each: u32) -> (Arena<Pair>, Vec<(NonZeroU32, u32)>) {
-        let numbers = ChunkNumbers::default();
+        let numbers = ChunkNumbers::new(|| std::time::Duration::ZERO);
         let mut slots = Vec::new();
         let work = |thread: u32| {
             let mut fill = ArenaFill::<Pair>::new(&numbers);
@@ -318,7 +323,7 @@ mod tests {
 
     #[test]
     fn strings_of_several_threads_become_one_store() {
-        let numbers = ChunkNumbers::default();
+        let numbers = ChunkNumbers::new(|| std::time::Duration::ZERO);
         let mut all: HashMap<u64, Vec<u8>> = HashMap::new();
         let mut fills = Vec::new();
         for thread in 0..3u32 {

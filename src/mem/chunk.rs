@@ -52,11 +52,16 @@ impl MappedChunk {
         }
         MappedChunk { pages: NonNull::new(base.cast()).expect("a mapping is never at 0"), lent: false }
     }
-    /// Has the kernel put memory behind all of it now, in one call.
-    pub(crate) fn populate(&mut self) {
+    /// Has the kernel put memory behind all of it now, in one call; one huge page if it likes.
+    pub(crate) fn populate(&mut self, huge: bool) {
+        let base = self.pages.as_ptr().cast();
+        if huge {
+            // SAFETY: the chunk's own mapping; the advice changes no content.
+            let _ = unsafe { madvise(base, CHUNK_BYTES, Advice::LinuxHugepage) };
+        }
         // SAFETY: the chunk's own mapping, exclusively borrowed; populating changes no content. Where the kernel does not know how, pages
         // come one by one.
-        let _ = unsafe { madvise(self.pages.as_ptr().cast(), CHUNK_BYTES, Advice::LinuxPopulateWrite) };
+        let _ = unsafe { madvise(base, CHUNK_BYTES, Advice::LinuxPopulateWrite) };
     }
     /// Memory that was handed in for good.
     pub(crate) fn lent(memory: &'static mut ChunkPages) -> MappedChunk {

@@ -19,6 +19,7 @@ pub mod lists;
 pub mod nodes;
 pub mod page;
 pub mod persist;
+mod populate;
 mod prefetch;
 pub mod runs;
 pub mod side;

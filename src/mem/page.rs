@@ -12,6 +12,7 @@
 //! [`Pages::move_in`] takes them into memory of our own, one at a time.
 
 use crate::persist::{Malformed, expect};
+use crate::populate::{Clock, Populate, populate};
 use bytemuck::{Pod, Zeroable};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -47,13 +48,6 @@ pub(crate) fn whole_chunk() -> WholeChunk {
 pub(crate) fn whole_chunk() -> WholeChunk {
     bytemuck::zeroed_box()
 }
-/// Has the kernel put memory behind all of a chunk at once, which costs less than a fault for each page.
-#[cfg(not(miri))]
-pub(crate) fn populate(chunk: &mut WholeChunk) {
-    chunk.populate();
-}
-#[cfg(miri)]
-pub(crate) fn populate(_: &mut WholeChunk) {}
 #[cfg(not(miri))]
 fn lent_chunk(memory: &'static mut ChunkPages) -> WholeChunk {
     WholeChunk::lent(memory)
@@ -142,6 +136,7 @@ impl SpareChunk {
     /// Gets the memory.
     pub fn new() -> SpareChunk {
         let mut chunk = whole_chunk();
+        populate(&mut chunk, false);
         chunk
             .0
             .iter_mut()
@@ -165,6 +160,8 @@ pub struct Pages {
     frozen: Option<Box<Frozen>>,
     /// Chunks below this one lie in memory of our own.
     moved_in: u32,
+    /// While it is filled in bulk.
+    filling: Option<Box<Populate>>,
 }
 
 impl Pages {
@@ -177,7 +174,7 @@ impl Pages {
     pub(crate) fn of_chunks(chunks: Vec<WholeChunk>, count: u32) -> Pages {
         let moved_in = chunks.len() as u32;
         let chunks = chunks.into_iter().map(Chunk::Whole).collect();
-        Pages { chunks, stamps: vec![0; count as usize], epoch: 0, frozen: None, moved_in }
+        Pages { chunks, stamps: vec![0; count as usize], epoch: 0, frozen: None, moved_in, filling: None }
     }
     /// All pages as words that several threads may change at once. Stamps them.
     pub fn shared_words(&mut self) -> crate::bulk::SharedWords<'_> {
@@ -209,11 +206,18 @@ impl Pages {
         }
     }
 
+    /// Says that many pages are about to be added, or (`None`) that this is over: chunks get their memory at once meanwhile. Not for where a client
+    /// waits.
+    pub fn set_filling(&mut self, clock: Option<Clock>) {
+        self.filling = clock.map(|clock| Box::new(Populate::new(clock, self.chunks.len() as u32)));
+    }
+
     /// Hands out one more page, zeroed.
     pub fn add(&mut self) -> u32 {
         let number = self.stamps.len();
         if number / CHUNK_PAGES == self.chunks.len() {
-            self.chunks.push(if number == 0 { Chunk::Loose(Vec::new()) } else { Chunk::Whole(whole_chunk()) });
+            let chunk = if number == 0 { Chunk::Loose(Vec::new()) } else { Chunk::Whole(self.chunk()) };
+            self.chunks.push(chunk);
         }
         if let Chunk::Loose(pages) = &mut self.chunks[number / CHUNK_PAGES]
             && pages.len() == number % CHUNK_PAGES
@@ -222,6 +226,14 @@ impl Pages {
         }
         self.stamps.push(self.epoch);
         number as u32
+    }
+
+    fn chunk(&mut self) -> WholeChunk {
+        let mut chunk = whole_chunk();
+        if let Some(filling) = &mut self.filling {
+            filling.next(&mut chunk);
+        }
+        chunk
     }
 
     /// A page to read.
@@ -343,7 +355,7 @@ impl Pages {
             "memory of that many pages",
         )?;
         let chunks = chunks.iter_mut().map(|chunk| Chunk::Whole(lent_chunk(chunk))).collect();
-        Ok(Pages { chunks, stamps: vec![0; pages as usize], epoch: 0, frozen: None, moved_in: 0 })
+        Ok(Pages { chunks, stamps: vec![0; pages as usize], epoch: 0, frozen: None, moved_in: 0, filling: None })
     }
     /// Moves the next chunk of a mapping into the spare memory. Gives the mapped memory back, which nothing refers to any more; `None`, and the spare
     /// untouched, when nothing is left to move.

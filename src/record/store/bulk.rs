@@ -13,10 +13,11 @@ use crate::layout::{
 };
 use crate::{BlockHandle, BlockInfo, InodeHandle, InodeKind, KindTag};
 use mem::arena::Arena;
-use mem::bulk::{ArenaFill, BytesFill, ChunkNumbers, SharedWords};
+use mem::bulk::{ArenaFill, BytesFill, ChunkNumbers, Clock, SharedWords};
 use mem::bytes::{Bytes, BytesRef};
 use mem::index::ids::IdIndex;
 use mem::index::table::Table;
+use mem::persist::Persist;
 use mem::side::SideTable;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
@@ -114,14 +115,14 @@ impl<T: Copy + PartialEq> Codes<T> {
 }
 
 impl Bulk {
-    /// Into an empty store; blocks with stamps below the limit have random ids.
-    pub fn new(legacy_limit: GenerationStamp) -> Bulk {
+    /// Into an empty store; blocks with stamps below the limit have random ids. The clock tells how long memory takes to come.
+    pub fn new(legacy_limit: GenerationStamp, clock: Clock) -> Bulk {
         Bulk {
             store: Mutex::new(Store::new()),
             legacy_limit,
-            inodes: ChunkNumbers::default(),
-            blocks: ChunkNumbers::default(),
-            names: ChunkNumbers::default(),
+            inodes: ChunkNumbers::new(clock),
+            blocks: ChunkNumbers::new(clock),
+            names: ChunkNumbers::new(clock),
         }
     }
     fn shared<T>(&self, ask: impl FnOnce(&mut Store) -> T) -> T {
@@ -153,7 +154,8 @@ impl Bulk {
     }
 
     /// The store.
-    pub fn join(self, parts: BulkParts, index: BulkIndex) -> Store {
+    pub fn join(self, parts: BulkParts, mut index: BulkIndex) -> Store {
+        index.set_filling(None);
         let mut store = self.store.into_inner().unwrap_or_else(PoisonError::into_inner);
         store.legacy_limit = self.legacy_limit;
         (store.inodes, store.blocks, store.names) = (parts.inodes, parts.blocks, parts.names);
@@ -353,7 +355,6 @@ pub enum Twice {
 }
 
 /// The indexes while they are filled.
-#[derive(Default)]
 pub struct BulkIndex {
     inode_ids: IdIndex,
     block_ids: IdIndex,
@@ -362,6 +363,21 @@ pub struct BulkIndex {
 }
 
 impl BulkIndex {
+    /// Empty ones. The clock tells how long memory takes to come.
+    pub fn new(clock: Clock) -> BulkIndex {
+        let (inode_ids, block_ids, striped_ids) = (IdIndex::default(), IdIndex::default(), IdIndex::default());
+        let mut index = BulkIndex { inode_ids, block_ids, striped_ids, legacy_ids: Table::new() };
+        index.set_filling(Some(clock));
+        index
+    }
+    fn set_filling(&mut self, clock: Option<Clock>) {
+        let mut sets = Vec::new();
+        [&mut self.inode_ids, &mut self.block_ids, &mut self.striped_ids]
+            .into_iter()
+            .for_each(|index| index.page_sets_mut(&mut sets));
+        self.legacy_ids.page_sets_mut(&mut sets);
+        sets.into_iter().for_each(|pages| pages.set_filling(clock));
+    }
     /// Enters the ids of a part. Tells the first that was there already, the root's excepted, of which the last counts.
     pub fn enter(&mut self, part: &PartIds) -> Option<Twice> {
         let mut first = None;

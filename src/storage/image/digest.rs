@@ -1,7 +1,7 @@
 //! The MD5 file beside an image.
 
+use super::md5sum::Md5Sum;
 use super::summary::ImageError;
-use md5::{Digest as _, Md5};
 
 /// MD5 of a whole image file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -10,7 +10,9 @@ pub struct Digest(pub [u8; 16]);
 impl Digest {
     /// Of bytes in memory.
     pub fn of(bytes: &[u8]) -> Digest {
-        Digest(Md5::digest(bytes).into())
+        let mut sum = Md5Sum::new();
+        sum.update(bytes);
+        sum.finish()
     }
 
     /// 32 lower-case hexadecimal digits.

@@ -1,8 +1,8 @@
 //! Where the bytes of an image come from: memory, or a file that is read piece by piece.
 
 use super::digest::Digest;
+use super::md5sum::Md5Sum;
 use super::summary::{ImageError, Section};
-use md5::{Digest as _, Md5};
 use os::disk::File;
 use std::io::{self, Read};
 
@@ -110,13 +110,13 @@ impl Read for Range<'_> {
 pub(super) struct Digester<'a> {
     input: &'a dyn Input,
     offset: u64,
-    digest: Md5,
+    digest: Md5Sum,
     scratch: Vec<u8>,
 }
 
 impl<'a> Digester<'a> {
     pub(super) fn new(input: &'a dyn Input) -> Digester<'a> {
-        Digester { input, offset: 0, digest: Md5::new(), scratch: Vec::new() }
+        Digester { input, offset: 0, digest: Md5Sum::new(), scratch: Vec::new() }
     }
     fn take(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         let most = bytes.len().min(PIECE_BYTES);
@@ -149,7 +149,7 @@ impl<'a> Digester<'a> {
     /// The digest of all.
     pub(super) fn finish(mut self) -> Result<Digest, ImageError> {
         self.skip_to(self.input.length())?;
-        Ok(Digest(self.digest.finalize().into()))
+        Ok(self.digest.finish())
     }
 }
 

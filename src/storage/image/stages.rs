@@ -26,7 +26,8 @@ use record::{Bulk, BulkIndex, InodeHandle, Store, Twice};
 use std::io::Read;
 use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{LazyLock, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 use vocab::quota::Usage;
 use vocab::{GenerationStamp, InodeId};
 
@@ -94,8 +95,13 @@ impl Failure {
     }
 }
 
+/// Time since some moment.
+fn clock() -> Duration {
+    static BEGUN: LazyLock<Instant> = LazyLock::new(Instant::now);
+    BEGUN.elapsed()
+}
+
 /// What becomes of the INODE section beside records.
-#[derive(Default)]
 struct Gathered {
     index: BulkIndex,
     sides: Sides,
@@ -107,6 +113,17 @@ struct Gathered {
 }
 
 impl Gathered {
+    fn new() -> Gathered {
+        Gathered {
+            index: BulkIndex::new(clock),
+            sides: Sides::default(),
+            totals: Totals::default(),
+            count: 0,
+            root: None,
+            failure: Failure::default(),
+            twice: None,
+        }
+    }
     fn take(&mut self, part: &mut Decoded) {
         if let Some(twice) = self.index.enter(&part.ids)
             && self.twice.is_none_or(|(place, _)| part.place < place)
@@ -164,8 +181,8 @@ impl Stages<'_> {
 
     /// On this thread.
     fn run_alone(&self, references: References<'_>) -> Result<Built, ImageError> {
-        let (buffers, head, bulk) = (Buffers::default(), Head::default(), Bulk::new(self.legacy_limit));
-        let mut gathered = Gathered::default();
+        let (buffers, head, bulk) = (Buffers::default(), Head::default(), Bulk::new(self.legacy_limit, clock));
+        let mut gathered = Gathered::new();
         let mut worker = RecordWorker::new(bulk.worker(), self.context);
         let mut decoded = Decoded::default();
         self.read_apart(SectionName::Inode, &head, &buffers, &mut |piece| {
@@ -246,7 +263,7 @@ impl Stages<'_> {
         links: Receiver<Piece>,
         references: References<'_>,
     ) -> Result<Built, ImageError> {
-        let bulk = Bulk::new(self.legacy_limit);
+        let bulk = Bulk::new(self.legacy_limit, clock);
         let (parts, gathered) = self.decode_all(&bulk, buffers, inodes);
         let mut built = self.join(bulk, parts, gathered, head)?;
         let references = references(&mut built.store, &mut built.build)?;
@@ -257,7 +274,7 @@ impl Stages<'_> {
     /// Workers decode, this thread gathers.
     fn decode_all(&self, bulk: &Bulk, buffers: &Buffers, inodes: Receiver<Piece>) -> (record::BulkParts, Gathered) {
         let (inodes, spare) = (&Mutex::new(inodes), &Spare::<Decoded>(Mutex::default()));
-        let mut gathered = Gathered::default();
+        let mut gathered = Gathered::new();
         let work = &|done: SyncSender<Decoded>| {
             let mut worker = RecordWorker::new(bulk.worker(), self.context);
             while let Some(piece) = next(inodes) {
@@ -314,7 +331,7 @@ impl Stages<'_> {
         }
         let missing = || ImageError::Content { section: "INODE_DIR", what: "there is no root directory".into() };
         let (_, root, is_directory) = root.ok_or_else(missing)?;
-        let build = Build::of_bulk(root, is_directory, sides, self.context.policies.clone());
+        let build = Build::of_bulk(root, is_directory, sides, self.context.policies.clone(), clock);
         Ok(Built { store, build, parents: Vec::new(), totals, last_id: head.last.load(Ordering::Relaxed) })
     }
 

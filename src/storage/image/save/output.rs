@@ -2,9 +2,9 @@
 
 use super::super::compress::{Codec, Encoder};
 use super::super::digest::Digest;
+use super::super::md5sum::Md5Sum;
 use super::super::summary::{ImageError, Section, SectionName, Summary};
 use hadoop_proto::wire::Sink;
-use md5::{Digest as _, Md5};
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::JoinHandle;
@@ -16,8 +16,8 @@ const WAITING: usize = 8;
 
 /// The digest: here for a small image, by a thread of its own for a large one.
 enum Digesting {
-    Here(Box<Md5>),
-    Beside(SyncSender<Arc<Vec<u8>>>, JoinHandle<Md5>),
+    Here(Box<Md5Sum>),
+    Beside(SyncSender<Arc<Vec<u8>>>, JoinHandle<Md5Sum>),
 }
 
 /// An image on its way.
@@ -45,13 +45,13 @@ impl<'a> Output<'a> {
         let digesting = if beside {
             let (pieces, received) = sync_channel::<Arc<Vec<u8>>>(WAITING);
             let digest = std::thread::spawn(move || {
-                let mut digest = Md5::new();
+                let mut digest = Md5Sum::new();
                 received.iter().for_each(|piece| digest.update(&piece[..]));
                 digest
             });
             Digesting::Beside(pieces, digest)
         } else {
-            Digesting::Here(Box::new(Md5::new()))
+            Digesting::Here(Box::new(Md5Sum::new()))
         };
         Output {
             sink,
@@ -182,6 +182,6 @@ impl<'a> Output<'a> {
                 digest.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
             }
         };
-        Digest(digest.finalize().into())
+        digest.finish()
     }
 }
