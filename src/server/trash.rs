@@ -1,7 +1,7 @@
 //! The emptier of the trash: from time to time what was thrown away gets a folder by the time, and folders that are old enough go. It acts as
 //! the user of the name node, by the operations that a client would call (Hadoop's `TrashPolicyDefault.Emptier`).
 
-use crate::service::{Shared, audit};
+use crate::service::{Shared, audit, own_caller};
 use engine::HaState;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
@@ -11,10 +11,9 @@ use ops::status::{FileStatus, LocatedBlocks};
 use ops::write::delete::Delete;
 use ops::write::rename::Rename2;
 use record::KindTag;
-use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
-use vocab::{AuthenticationMethod, Caller, Refusal};
+use vocab::{Caller, Refusal};
 
 /// Where things go that are thrown away, below a user's home.
 const TRASH: &str = ".Trash";
@@ -86,20 +85,6 @@ impl Trash {
             }
         }
         set_aside(shared, caller, trash, now).await
-    }
-}
-
-/// The name node's own user.
-fn own_caller(shared: &Shared) -> Caller {
-    Caller {
-        user: shared.engine.settings().owner.clone(),
-        real_user: None,
-        groups: Arc::default(),
-        method: AuthenticationMethod::Simple,
-        address: (Ipv4Addr::LOCALHOST, 0).into(),
-        rpc_ids: None,
-        retry: -1,
-        context: None,
     }
 }
 

@@ -262,6 +262,40 @@ async fn in_time(shared: Arc<Shared>, call: Call<Method>) -> Answer {
     answer
 }
 
+/// A call of the client protocol that the name node's own user makes, such as a check of files that mends them. It goes the way of all calls: through
+/// the fence and into the audit log.
+pub(crate) async fn own_call<Q: Message, R: Message + Default + Shaped>(
+    shared: &Shared,
+    operation: ops::Operation,
+    asked: &Q,
+) -> Result<R, RemoteException> {
+    let (caller, body) = (own_caller(shared), Bytes::from(asked.encode_to_vec()));
+    let request = client::Request::new(shared, operation, &caller, &body);
+    let answer = match client::at_once(&request) {
+        Some(answer) => answer,
+        None => match client::decided(&request) {
+            Some(Ok(decided)) => shared.engine.fence(decided).await,
+            Some(Err(exception)) => Err(exception),
+            None => client::in_time(&request).await,
+        },
+    };
+    decode(request.audited(answer)?)
+}
+
+/// The name node's own user.
+pub(crate) fn own_caller(shared: &Shared) -> Caller {
+    Caller {
+        user: shared.engine.settings().owner.clone(),
+        real_user: None,
+        groups: Arc::default(),
+        method: vocab::AuthenticationMethod::Simple,
+        address: (std::net::Ipv4Addr::LOCALHOST, 0).into(),
+        rpc_ids: None,
+        retry: -1,
+        context: None,
+    }
+}
+
 /// The reply of an answer. A refusal for safe mode says which host is in it, as clients of several name nodes want to know.
 fn reply(answer: Answer, host: &str) -> Reply {
     match answer {

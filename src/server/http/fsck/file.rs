@@ -233,13 +233,13 @@ impl Check {
         self.totals(file).queued += decided.answer as u64;
     }
 
-    /// Whether a file is to be deleted: it lost blocks and nobody writes it.
-    pub(super) fn delete_if_corrupt(&self, file: &Entry, check: &FileCheck) -> bool {
+    /// Whether a file lost blocks and nobody writes it.
+    pub(super) fn is_lost(&self, file: &Entry, check: &FileCheck) -> bool {
         let bad = check.blocks.iter().any(|block| block.corrupt || is_missing(block));
         if bad && check.open {
             tracing::info!("Fsck: ignoring open file {}", file.path);
         }
-        self.asked.delete && bad && !check.open
+        bad && !check.open
     }
 
     pub(super) async fn delete(&self, file: &Entry) {

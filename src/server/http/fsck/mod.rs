@@ -5,7 +5,9 @@
 //! Invariants: the answer is 200 whatever is found; the words at its end tell the tool how it went, as with Hadoop's `NamenodeFsck`.
 
 mod block;
+mod copy;
 mod file;
+mod salvage;
 mod storage;
 mod summary;
 mod walk;
@@ -119,6 +121,8 @@ struct Check {
     out: Out,
     /// Paths of the directories whose snapshots are looked at as well.
     snapshottable: HashSet<String>,
+    /// Something that was to be done could not be.
+    internal_error: bool,
     directories: u64,
     symlinks: u64,
     replicated: Totals,
@@ -149,6 +153,7 @@ pub(super) async fn page(
         asked: Asked::read(&parameters),
         out: Out { text: String::new(), chunks },
         snapshottable: HashSet::new(),
+        internal_error: false,
         directories: 0,
         symlinks: 0,
         replicated: Totals::new(Kind::Replicated, &shared),
@@ -220,6 +225,10 @@ impl Check {
                 self.summary(words);
                 let ended = self.ended(since);
                 self.out.line(&ended);
+                if self.internal_error {
+                    // its end is told once more, as Hadoop does
+                    return self.failed(since, "fsck encountered internal errors!");
+                }
                 self.out.put(&format!("\n\nThe filesystem under path '{path}' is {words}"));
             }
             Ok(false) => self.out.put(&format!("\n\nPath '{path}' does not exist")),

@@ -22,6 +22,8 @@ pub(super) struct Entry {
     pub kind: KindTag,
     pub length: u64,
     pub replication: u16,
+    pub block_size: u64,
+    pub mode: u16,
     pub policy: u8,
     pub coding: Option<String>,
 }
@@ -33,6 +35,8 @@ impl Entry {
             kind: status.kind,
             length: status.length,
             replication: status.replication,
+            block_size: status.block_size,
+            mode: status.mode.bits(),
             policy: if status.storage_policy == 0 { storage_policy::HOT } else { status.storage_policy },
             coding: status.erasure_coding.as_ref().map(|policy| policy.name.to_string()),
         }
@@ -77,9 +81,6 @@ impl Check {
     /// # Errors
     /// The first refusal of a page or a file.
     pub(super) async fn check(&mut self) -> Result<bool, End> {
-        if self.asked.move_away {
-            return Err(End::Failed("fsck -move is not supported by this NameNode".to_owned()));
-        }
         if self.asked.snapshots {
             let found = self.shared.engine.view("fsck", &self.caller, |view| {
                 let path = |found: &Snapshottable<'_>| String::from_utf8_lossy(&found.path()).into_owned();
@@ -191,8 +192,13 @@ impl Check {
             if self.asked.replicate {
                 self.replicate(file, &check);
             }
-            if self.delete_if_corrupt(file, &check) {
-                self.delete(file).await;
+            if self.is_lost(file, &check) {
+                if self.asked.move_away {
+                    self.move_away(file).await;
+                }
+                if self.asked.delete {
+                    self.delete(file).await;
+                }
             }
         }
         Ok(())
