@@ -8,6 +8,9 @@ use smallvec::SmallVec;
 use vocab::Refusal;
 use vocab::time::{MonotonicMs, Now};
 
+/// How long a count of stale nodes holds.
+const STALE_COUNT_MS: u64 = 2_000;
+
 /// What a heartbeat says.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[allow(missing_docs)] // as in the heartbeat message
@@ -208,6 +211,7 @@ impl Blocks {
     /// The nodes that died.
     pub fn heartbeat_check(&mut self, now: Now) -> Vec<NodeNumber> {
         self.tick_clock(now);
+        self.count_stale(now.monotonic);
         let dead: Vec<NodeNumber> =
             self.registry.nodes().filter(|n| n.alive && self.is_expired(n, now.monotonic)).map(|n| n.number).collect();
         for n in &dead {
@@ -249,10 +253,22 @@ impl Blocks {
         if !self.settings.avoid_stale_for_write {
             return false;
         }
-        let stale =
-            self.registry.nodes().filter(|n| n.alive && n.is_stale(now, self.settings.stale_interval_ms)).count();
-        let total = self.registry.nodes().count();
+        // a walk over all nodes is too much for each choice
+        let (counted, (stale, total)) = self.stale_nodes;
+        let (stale, total) = if now.since(counted) < STALE_COUNT_MS { (stale, total) } else { self.stale_of_all(now) };
         stale as f32 <= total as f32 * self.settings.stale_write_ratio
+    }
+
+    /// Stale nodes, and all.
+    fn stale_of_all(&self, now: MonotonicMs) -> (usize, usize) {
+        let stale = |n: &&Node| n.alive && n.is_stale(now, self.settings.stale_interval_ms);
+        (self.registry.nodes().filter(stale).count(), self.registry.nodes().count())
+    }
+
+    fn count_stale(&mut self, now: MonotonicMs) {
+        if self.settings.avoid_stale_for_write {
+            self.stale_nodes = (now, self.stale_of_all(now));
+        }
     }
 
     /// Nodes whose heartbeats arrive.

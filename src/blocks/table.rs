@@ -27,6 +27,8 @@ pub struct Blocks {
     /// The clock as of the last call that brought it.
     pub(crate) clock: MonotonicMs,
     pub(crate) registry: Registry,
+    /// When stale nodes were counted last; how many there were, and nodes.
+    pub(crate) stale_nodes: (MonotonicMs, (usize, usize)),
     pub(crate) hints: crate::hints::Hints,
     pub(crate) construction: HashMap<BlockId, Construction>,
     pub(crate) low: LowRedundancy,
@@ -85,6 +87,7 @@ impl Blocks {
             draws: AtomicU64::new(0),
             clock: MonotonicMs(0),
             registry: Registry::default(),
+            stale_nodes: (MonotonicMs(0), (0, 0)),
             hints: crate::hints::Hints::default(),
             construction: HashMap::default(),
             low: LowRedundancy::default(),

@@ -2,6 +2,7 @@
 
 use crate::NodeNumber;
 use hashbrown::HashMap;
+use rand::seq::SliceRandom;
 use rand::{Rng, RngExt};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -72,6 +73,26 @@ impl Topology {
     /// Racks in name order with their nodes.
     pub fn racks(&self) -> impl Iterator<Item = (&Arc<str>, &[NodeNumber])> {
         self.racks.iter().map(|(rack, nodes)| (rack, nodes.as_slice()))
+    }
+
+    /// All nodes of the scope that `accept` takes, in random order.
+    pub fn shuffled(
+        &self,
+        scope: Scope<'_>,
+        random: &mut impl Rng,
+        mut accept: impl FnMut(NodeNumber) -> bool,
+    ) -> Vec<NodeNumber> {
+        let members: &[NodeNumber] = match scope {
+            Scope::In(rack) => self.racks.get(rack).map_or(&[], |members| members.as_slice()),
+            Scope::Any | Scope::NotIn(_) => &self.all,
+        };
+        let outside = |n: &NodeNumber| match scope {
+            Scope::NotIn(rack) => self.location.get(n).is_some_and(|location| **location != *rack),
+            _ => true,
+        };
+        let mut list: Vec<NodeNumber> = members.iter().copied().filter(outside).filter(|n| accept(*n)).collect();
+        list.shuffle(random);
+        list
     }
 
     /// A random node of the scope that `accept` takes; every such node is equally likely. `None` if there is none.

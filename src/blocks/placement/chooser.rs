@@ -10,6 +10,9 @@ use std::sync::Arc;
 use vocab::StorageKind;
 use vocab::time::MonotonicMs;
 
+/// Nodes tried in vain before all are looked at one by one.
+const PATIENCE: usize = 16;
+
 /// Nobody is left that qualifies.
 struct Shortfall;
 
@@ -261,7 +264,11 @@ impl<'a> Chooser<'a> {
 
     /// `n` random nodes of the scope.
     fn anywhere(&mut self, mut n: usize, scope: Scope<'_>) -> Result<(), Shortfall> {
+        let mut in_vain = 0;
         while n > 0 {
+            if in_vain == PATIENCE {
+                return self.one_by_one(n, scope);
+            }
             let mut found = None;
             for kind in StorageKind::ALL {
                 if self.kinds[kind as usize] == 0 {
@@ -278,9 +285,32 @@ impl<'a> Chooser<'a> {
             self.excluded.insert(node);
             if self.good(node, self.blocks.settings.consider_load) && self.take(node, Some(kind)) {
                 n -= 1;
+            } else {
+                in_vain += 1;
             }
         }
         Ok(())
+    }
+
+    /// The same where few nodes qualify: every node of the scope is tried once, in random order, so that a full cluster costs one walk over it.
+    fn one_by_one(&mut self, mut n: usize, scope: Scope<'_>) -> Result<(), Shortfall> {
+        for kind in StorageKind::ALL {
+            if self.kinds[kind as usize] == 0 {
+                continue;
+            }
+            let (blocks, excluded) = (self.blocks, &self.excluded);
+            let accept = |c: NodeNumber| !excluded.contains(&c) && blocks.has_kind(c, kind);
+            for node in blocks.registry.topology.shuffled(scope, &mut self.random, accept) {
+                if n == 0 || self.kinds[kind as usize] == 0 {
+                    break;
+                }
+                self.excluded.insert(node);
+                if self.good(node, blocks.settings.consider_load) && self.take(node, Some(kind)) {
+                    n -= 1;
+                }
+            }
+        }
+        if n == 0 { Ok(()) } else { Err(Shortfall) }
     }
 
     /// Puts a replica on the node, on the first wanted medium it has room on.
