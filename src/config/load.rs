@@ -32,6 +32,17 @@ impl Source {
         let identity = identify(&mut configuration, is_local_host)?;
         Ok((configuration, identity))
     }
+
+    /// The same with the policy file, which says who may use which protocol and counts before the site files.
+    pub fn read_policy(&self) -> Result<Configuration, ConfigError> {
+        const POLICY: &str = "hadoop-policy.xml";
+        let (mut configuration, _) = self.read()?;
+        let file = self.directory.as_deref().map(|directory| xml::read_file(&directory.join(POLICY), POLICY));
+        if let Some(items) = file.transpose()?.flatten() {
+            configuration.add(items, POLICY);
+        }
+        Ok(configuration)
+    }
 }
 
 /// Takes the generic options off the front of a command line; they end at the first word that is none of them.

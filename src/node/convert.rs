@@ -5,6 +5,7 @@ use security::groups::{GroupSettings, Provider};
 use security::keys::Keys;
 use security::kms::Kms;
 use security::proxy::{Allowed, Hosts, Network, ProxyRule, ProxyRules};
+use server::service::reencryption::Pace;
 use server::service::topology::Mapping;
 use std::collections::HashMap;
 use std::net::{IpAddr, ToSocketAddrs};
@@ -233,7 +234,8 @@ fn proxy_rule(user: &ProxyUser) -> ProxyRule {
     ProxyRule { hosts, groups: allowed(&user.groups), users: allowed(&user.users) }
 }
 
-fn networks(host: &str) -> Vec<Network> {
+/// The networks of an address, a range or a name.
+pub(super) fn networks(host: &str) -> Vec<Network> {
     if let Some(network) = Network::parse(host) {
         return vec![network];
     }
@@ -269,4 +271,10 @@ pub fn keys(settings: &Settings, user: &str) -> Option<Arc<Keys>> {
             None
         }
     }
+}
+
+/// How re-encryption works.
+pub fn reencryption(settings: &Settings) -> Pace {
+    let crate::config::settings::Reencryption { interval, batch, looking, changing } = settings.reencryption;
+    Pace { interval, batch: batch as usize, looking, changing }
 }

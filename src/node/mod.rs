@@ -26,6 +26,7 @@ mod reload;
 mod resources;
 mod rolling;
 mod run;
+mod policy;
 mod signals;
 mod ticks;
 mod upgrade;

@@ -7,6 +7,7 @@ use blocks::{HostEntry, Hosts};
 use engine::Engine;
 use parking_lot::Mutex;
 use security::proxy::ProxyRules;
+use security::service::ServiceAcls;
 use server::service::Reconfigured;
 use std::net::ToSocketAddrs;
 use std::path::PathBuf;
@@ -68,6 +69,10 @@ impl Files {
 impl server::service::Reload for Files {
     fn proxy_rules(&self) -> Result<ProxyRules, String> {
         Ok(convert::proxy_rules(&self.settings()?))
+    }
+
+    fn service_acls(&self) -> Result<ServiceAcls, String> {
+        super::policy::read(&self.source).map_err(|error| error.to_string())
     }
 
     fn hosts(&self) -> Result<Hosts, String> {

@@ -151,7 +151,7 @@ impl Running {
             port: settings.addresses.rpc.address.port,
         };
         let identity = identity(&settings, &info, upgrade_finalized);
-        let shared = Arc::new(shared(&engine, &settings, identity, loaded_image_ms, files, audit));
+        let shared = Arc::new(shared(&engine, &settings, identity, loaded_image_ms, files, audit)?);
         let beans = NameNodeBeans {
             shared: shared.clone(),
             host_and_port: settings.addresses.rpc.address.to_string(),
@@ -295,12 +295,16 @@ fn shared(
     loaded_image_ms: i64,
     files: reload::Files,
     audit: AuditLog,
-) -> Shared {
+) -> Result<Shared, StartError> {
     let groups = Groups::new(convert::groups(settings));
-    let users = Users::new(NameRules::default(), groups, convert::proxy_rules(settings));
-    Shared {
+    let mut users = Users::new(NameRules::default(), groups, convert::proxy_rules(settings));
+    if settings.permissions.protocols {
+        users = users.with_service_acls(super::policy::read(&files.source)?);
+    }
+    Ok(Shared {
         engine: engine.clone(),
         keys: convert::keys(settings, &engine.settings().owner),
+        reencrypting: Default::default(),
         users: Arc::new(users.with_mechanisms(Arc::new(TokenMechanism::new(engine.clone())), true)),
         topology: Topology::new(convert::racks(settings)),
         identity,
@@ -309,7 +313,7 @@ fn shared(
         reconfiguration: Arc::default(),
         ports: Default::default(),
         loaded_image_ms,
-    }
+    })
 }
 
 /// A directory and what it holds, as the status page names it.

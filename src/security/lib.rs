@@ -11,6 +11,7 @@ pub mod kms;
 pub mod names;
 pub mod proxy;
 pub mod sasl;
+pub mod service;
 pub mod token;
 
 use groups::Groups;
@@ -18,6 +19,7 @@ use names::NameRules;
 use parking_lot::RwLock;
 use proxy::ProxyRules;
 use sasl::Mechanisms;
+use service::ServiceAcls;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -40,6 +42,8 @@ pub struct Users {
     names: NameRules,
     groups: Groups,
     proxy: RwLock<Arc<ProxyRules>>,
+    /// Who may use which protocol, if that is looked at.
+    services: Option<RwLock<Arc<ServiceAcls>>>,
     mechanisms: Option<Arc<dyn Mechanisms>>,
     simple: bool,
 }
@@ -47,11 +51,23 @@ pub struct Users {
 impl Users {
     /// From the parts that the configuration describes; claims are believed (SIMPLE).
     pub fn new(names: NameRules, groups: Groups, proxy: ProxyRules) -> Users {
-        Users { names, groups, proxy: RwLock::new(Arc::new(proxy)), mechanisms: None, simple: true }
+        Users { names, groups, proxy: RwLock::new(Arc::new(proxy)), services: None, mechanisms: None, simple: true }
     }
     /// Offers mechanisms of authentication, and says whether a bare claim still counts.
     pub fn with_mechanisms(self, mechanisms: Arc<dyn Mechanisms>, simple: bool) -> Users {
         Users { mechanisms: Some(mechanisms), simple, ..self }
+    }
+    /// Looks who may use which protocol (`hadoop.security.authorization`).
+    pub fn with_service_acls(self, acls: ServiceAcls) -> Users {
+        Users { services: Some(RwLock::new(Arc::new(acls))), ..self }
+    }
+    /// Puts new lists for protocols in force; false if nobody looks at any.
+    pub fn set_service_acls(&self, acls: ServiceAcls) -> bool {
+        self.services.as_ref().map(|services| *services.write() = Arc::new(acls)).is_some()
+    }
+    /// Lists for protocols, if they are looked at.
+    pub fn service_acls(&self) -> Option<Arc<ServiceAcls>> {
+        self.services.as_ref().map(|services| services.read().clone())
     }
     /// Mechanisms besides SIMPLE, if there are any.
     pub fn mechanisms(&self) -> Option<&dyn Mechanisms> {

@@ -40,6 +40,17 @@ pub enum Hosts {
     Networks(Vec<Network>),
 }
 
+impl Hosts {
+    /// Whether an address is among them.
+    pub fn has(&self, address: IpAddr) -> bool {
+        match self {
+            Hosts::None => false,
+            Hosts::All => true,
+            Hosts::Networks(networks) => networks.iter().any(|n| n.contains(address)),
+        }
+    }
+}
+
 /// An address range in CIDR form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Network {
@@ -105,11 +116,10 @@ impl ProxyRules {
         if !fits {
             return refused();
         }
-        match &rule.hosts {
-            Hosts::All => Ok(()),
-            Hosts::Networks(networks) if networks.iter().any(|n| n.contains(address)) => Ok(()),
-            _ => Err(Unauthorized(format!("Unauthorized connection for super-user: {real} from IP /{address}"))),
+        if rule.hosts.has(address) {
+            return Ok(());
         }
+        Err(Unauthorized(format!("Unauthorized connection for super-user: {real} from IP /{address}")))
     }
 }
 

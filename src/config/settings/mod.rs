@@ -25,7 +25,7 @@ pub use blocks::{
 pub use identity::{Identity, identify, is_local_host};
 pub use namespace::{Limits, NamespaceFeatures, Permissions, ServerDefaults};
 pub use reader::Reader;
-pub use security::{Authentication, GroupMapping, Groups, Keys, Named, ProxyUser, Tokens};
+pub use security::{Authentication, GroupMapping, Groups, KEYS_OF_POLICY, Keys, Named, ProxyUser, Reencryption, Tokens};
 pub use storage::{Checkpoints, EditLog, Format, Location, StorageDirectories};
 pub use transport::{Http, HttpPolicy, RetryCache, Rpc};
 
@@ -81,6 +81,8 @@ pub struct Settings {
     pub authentication: Authentication,
     /// Keys of encryption zones.
     pub keys: Keys,
+    /// Re-encryption of zones.
+    pub reencryption: Reencryption,
     /// Delegation tokens.
     pub tokens: Tokens,
     /// The audit log.
@@ -154,6 +156,7 @@ impl Settings {
             http: Http::read(reader)?,
             authentication: Authentication::read(reader)?,
             keys: Keys::read(reader)?,
+            reencryption: Reencryption::read(reader)?,
             tokens: Tokens::read(reader)?,
             audit: Audit::read(reader)?,
             groups: Groups::read(reader)?,

@@ -200,6 +200,8 @@ pub struct Permissions {
     pub owner_sets_quota: bool,
     /// A content summary checks every directory below (`dfs.permissions.ContentSummary.subAccess`).
     pub content_summary_checks_below: bool,
+    /// Who may use which protocol is looked at (`hadoop.security.authorization`).
+    pub protocols: bool,
 }
 
 impl Permissions {
@@ -209,6 +211,7 @@ impl Permissions {
             superuser_group: reader.text("dfs.permissions.superusergroup")?,
             owner_sets_quota: reader.boolean("dfs.permissions.allow.owner.set.quota")?,
             content_summary_checks_below: reader.boolean("dfs.permissions.ContentSummary.subAccess")?,
+            protocols: reader.boolean("hadoop.security.authorization")?,
         })
     }
 }

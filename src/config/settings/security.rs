@@ -77,6 +77,41 @@ impl Keys {
     }
 }
 
+/// Re-encryption of zones.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Reencryption {
+    /// How often it is looked whether a zone waits (`dfs.namenode.reencrypt.sleep.interval`).
+    pub interval: Duration,
+    /// Files of one batch (`dfs.namenode.reencrypt.batch.size`).
+    pub batch: u32,
+    /// Part of the time in which the lock may be held to look for files (`dfs.namenode.reencrypt.throttle.limit.handler.ratio`).
+    pub looking: f64,
+    /// The same to change them (`dfs.namenode.reencrypt.throttle.limit.updater.ratio`).
+    pub changing: f64,
+}
+
+impl Reencryption {
+    pub(super) fn read(reader: &Reader<'_>) -> Result<Reencryption, ConfigError> {
+        let positive = |key: &'static str, holds: bool| {
+            if holds { Ok(()) } else { Err(ConfigError::Contradiction(format!("{key} is not positive."))) }
+        };
+        let ratio = |key| {
+            let ratio = reader.double(key)?;
+            positive(key, ratio > 0.0).map(|()| ratio)
+        };
+        let interval = reader.duration("dfs.namenode.reencrypt.sleep.interval", Unit::Milliseconds)?;
+        positive("dfs.namenode.reencrypt.sleep.interval", !interval.is_zero())?;
+        let batch = reader.int("dfs.namenode.reencrypt.batch.size")?;
+        positive("dfs.namenode.reencrypt.batch.size", batch > 0)?;
+        Ok(Reencryption {
+            interval,
+            batch: batch.unsigned_abs(),
+            looking: ratio("dfs.namenode.reencrypt.throttle.limit.handler.ratio")?,
+            changing: ratio("dfs.namenode.reencrypt.throttle.limit.updater.ratio")?,
+        })
+    }
+}
+
 /// Whom a proxy rule names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Named {
@@ -242,3 +277,7 @@ mod tests {
         }
     }
 }
+
+/// Who may use a protocol that has no list of its own, and who may not: read with the policy file.
+pub const KEYS_OF_POLICY: [&str; 2] =
+    ["security.service.authorization.default.acl", "security.service.authorization.default.acl.blocked"];

@@ -26,6 +26,7 @@ fn registry_says_what_is_read() {
     Settings::read_with(&reader, Identity::default()).unwrap();
     let mut read = reader.keys_read();
     read.extend(identity::KEYS_OF_IDENTITY);
+    read.extend(KEYS_OF_POLICY);
     read.insert(crate::config::output::SENSITIVE_KEY);
     let marked = registry().keys().filter(|key| key.honoured).map(|key| key.name).collect();
     let missing: Vec<_> = read.difference(&marked).collect();

@@ -14,6 +14,7 @@ mod meta;
 mod namenode;
 mod reconfiguration;
 mod refresh;
+pub mod reencryption;
 pub mod table;
 pub mod tokens;
 pub mod topology;
@@ -34,6 +35,7 @@ pub use reconfiguration::Reconfiguration;
 use rpc::{Call, Outcome, Reply};
 use security::Users;
 use security::proxy::ProxyRules;
+use security::service::ServiceAcls;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use table::{Handler, Method, PortKind};
@@ -77,6 +79,11 @@ pub trait Reload: Send + Sync {
     /// # Errors
     /// What is wrong with it.
     fn proxy_rules(&self) -> Result<ProxyRules, String>;
+    /// Who may use which protocol by the policy file as it is now.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    fn service_acls(&self) -> Result<ServiceAcls, String>;
     /// Include and exclude lists as they are now.
     ///
     /// # Errors
@@ -139,6 +146,8 @@ pub struct Shared {
     pub users: Arc<Users>,
     /// Keys of encryption zones, if there is somebody who keeps them.
     pub keys: Option<Arc<security::keys::Keys>>,
+    /// Re-encryption of zones.
+    pub reencrypting: reencryption::Reencrypting,
     /// Racks.
     pub topology: Topology,
     /// Who we are.
@@ -191,10 +200,18 @@ impl Port {
         self.calls.clone()
     }
 
+    /// The refusal of a caller who may not use the protocol, where that is looked at.
+    ///
+    /// Quirk: protocols_are_refused_call_by_call: Hadoop refuses the connection; a caller sees the same exception
+    fn unauthorized(&self, call: &Call<Method>) -> Option<RemoteException> {
+        let refused = self.shared.users.service_acls()?.authorize(call.method.protocol, &call.caller).err()?;
+        Some(RemoteException::application(class::AUTHORIZATION, refused.0))
+    }
+
     /// Serves what needs no waiting; `None` for the rest.
     fn at_once(&self, call: &Call<Method>) -> Option<Answer> {
         let (shared, caller, body) = (&*self.shared, &call.caller, &call.body);
-        if let Some(refused) = unusable_client_id(call) {
+        if let Some(refused) = self.unauthorized(call).or_else(|| unusable_client_id(call)) {
             return Some(Err(refused));
         }
         if let Some(Err(damaged)) = call.method.unread.map(|request| hadoop_proto::shape::check(request, body)) {

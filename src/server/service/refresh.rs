@@ -22,8 +22,14 @@ pub(super) async fn serve(shared: &Shared, method: Refresh, caller: &Caller, bod
             Ok(EMPTY)
         }
         Refresh::ServiceAcl => {
-            let text = "Service Level Authorization not enabled!";
-            Err(RemoteException::application(class::AUTHORIZATION, text))
+            if shared.users.service_acls().is_none() {
+                let text = "Service Level Authorization not enabled!";
+                return Err(RemoteException::application(class::AUTHORIZATION, text));
+            }
+            let acls = shared.reload.service_acls().map_err(|e| RemoteException::application(class::IO, e))?;
+            tracing::info!(user = %caller.user, "lists for protocols are read again");
+            shared.users.set_service_acls(acls);
+            Ok(EMPTY)
         }
         // calls are served where they arrive; there is no queue to change
         Refresh::CallQueue => Ok(EMPTY),

@@ -123,6 +123,8 @@ impl Handler {
 pub struct Method {
     /// What serves it.
     pub handler: Handler,
+    /// Name of its protocol.
+    pub protocol: &'static str,
     /// Its name in the request header.
     pub name: &'static str,
     /// Its number among those of the port's table.
@@ -167,7 +169,7 @@ fn table(names: &[&str]) -> Vec<Protocol> {
                 let handler = handler(service.name, m.name);
                 let request = shape::by_name(m.input).expect("a message of the schema");
                 let unread = (request.fields.is_empty() || !handler.reads_request()).then_some(request);
-                Method { handler, name: m.name, number: number - 1, unread }
+                Method { handler, protocol: service.protocol, name: m.name, number: number - 1, unread }
             };
             Protocol { service, methods: service.methods.iter().map(method).collect() }
         })

@@ -59,6 +59,9 @@ impl Reload for Nothing {
     fn proxy_rules(&self) -> Result<ProxyRules, String> {
         Ok(ProxyRules::default())
     }
+    fn service_acls(&self) -> Result<security::service::ServiceAcls, String> {
+        Ok(security::service::ServiceAcls::default())
+    }
     fn hosts(&self) -> Result<Hosts, String> {
         Ok(Hosts::default())
     }
@@ -139,6 +142,7 @@ pub fn start(kind: PortKind) -> World {
     let shared = Arc::new(Shared {
         engine,
         keys: None,
+        reencrypting: Default::default(),
         users: users.clone(),
         topology: Topology::new(Mapping::OneRack),
         identity: Identity {
