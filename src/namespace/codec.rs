@@ -157,6 +157,14 @@ pub fn decode_quota(bytes: &[u8]) -> QuotaRecord {
         Usage { namespace: next() as i64, space: next() as i64, by_kind: std::array::from_fn(|_| next() as i64) };
     QuotaRecord { limits, usage }
 }
+/// Whether what [`encode_quota`] gave has no limit but that of names, and `more` fits it: a quick answer for most directories with a quota, the
+/// root above all.
+pub fn fits_names_alone(bytes: &[u8], more: &Usage) -> bool {
+    let (words, _) = bytes.as_chunks::<8>();
+    let word = |at: usize| words.get(at).map_or(0, |word| u64::from_le_bytes(*word));
+    let (limit, used) = (word(1), word(1 + 2 + StorageKind::ALL.len()) as i64);
+    word(0) == 1 && i64::try_from(limit).is_ok_and(|limit| used <= limit.saturating_sub(more.namespace.max(0)))
+}
 /// Adds to the use in what [`encode_quota`] gave, as [`crate::quota::add`] does.
 pub fn add_use(bytes: &mut [u8], more: &Usage) {
     let (words, _) = bytes.as_chunks_mut::<8>();
@@ -219,6 +227,13 @@ mod tests {
             add_use(&mut bytes, &record.usage);
             crate::quota::add(&mut more.usage, &record.usage);
             prop_assert_eq!(decode_quota(&bytes), more);
+            let names = Quota { namespace: record.limits.namespace, ..Quota::default() };
+            for limits in [record.limits, names] {
+                let (before, one) = (QuotaRecord { limits, ..record }, Usage { namespace: 1, ..Usage::default() });
+                let room = limits.namespace.is_some_and(|limit| (before.usage.namespace as i128) < limit.min(i64::MAX as u64) as i128);
+                let alone = limits == names && limits.namespace.is_some_and(|limit| limit <= i64::MAX as u64);
+                prop_assert_eq!(fits_names_alone(&encode_quota(&before), &one), alone && room);
+            }
         }
 
         #[test]

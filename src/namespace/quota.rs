@@ -2,7 +2,7 @@
 //! and reloaded state count the same: the last block of an open file counts in full, whatever its replicas.
 
 use crate::Tree;
-use crate::codec::{add_use, decode_quota, encode_quota};
+use crate::codec::{add_use, decode_quota, encode_quota, fits_names_alone};
 use crate::resolve::text;
 use crate::side::{inode_of, key};
 use record::{Features, InodeHandle, KindTag, Store};
@@ -253,9 +253,10 @@ impl Tree {
         while let Some(inode) = current.filter(|i| Some(*i) != stop) {
             let (features, parent) = store.features_and_parent(inode);
             if features.contains(Features::QUOTA)
-                && let Some(record) = self.quota(store, inode)
+                && let Some(bytes) = self.quotas.get(key(inode))
+                && !fits_names_alone(bytes, delta)
             {
-                record.verify(delta, || text(&self.path_of(store, inode)))?;
+                decode_quota(bytes).verify(delta, || text(&self.path_of(store, inode)))?;
             }
             current = parent;
         }

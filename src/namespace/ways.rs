@@ -15,31 +15,31 @@ const DEPTH_MIN: usize = 3;
 /// Longer paths are not remembered.
 const BYTES_MAX: usize = 1_024;
 /// Directories of a path that are looked for, from its end: what is not there yet is made below the last ones that are.
-const TRIED: usize = 4;
+const TRIED: usize = 6;
 
 /// The components of a path.
-#[derive(Clone, Default, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Parts {
     /// Where each begins and ends.
     pub ranges: SmallVec<[(u32, u32); 16]>,
-    /// A hash of each and of all before it.
-    hashes: SmallVec<[u64; 16]>,
+    /// A hash of each of the last ones and of all before it, by the number of the component.
+    hashes: [u64; HASHES],
 }
+
+/// Hashes that are kept: of the directories that are looked for, and of the last component.
+const HASHES: usize = 8;
+const _: () = assert!(HASHES > TRIED && HASHES.is_power_of_two());
 
 impl Parts {
     /// Of a path.
     pub(crate) fn of(path: &[u8]) -> Parts {
-        let mut parts = Parts::default();
-        let (mut hash, mut start) = (SEED, 0);
-        let mut end_part = |start: usize, end: usize, hash: u64| {
-            parts.ranges.push((start as u32, end as u32));
-            parts.hashes.push(hash);
-        };
+        let mut parts = Parts { ranges: SmallVec::new(), hashes: [0; HASHES] };
+        let (mut hash, mut start, mut count) = (SEED, 0, 0);
         // eight bytes at a step, from the beginning of each component on
         let mut at = 0;
         while at < path.len() {
-            let bytes =
-                path[at..].first_chunk::<8>().map_or_else(|| ending(&path[at..]), |bytes| u64::from_le_bytes(*bytes));
+            let rest = &path[at..];
+            let bytes = rest.first_chunk::<8>().map_or_else(|| ending(rest), |bytes| u64::from_le_bytes(*bytes));
             let slashes = slashes(bytes);
             if slashes == 0 {
                 hash = mix(hash, bytes);
@@ -50,15 +50,24 @@ impl Parts {
             let end = at + left as usize;
             if end > start {
                 hash = mix(hash, bytes & !(u64::MAX << (left * 8)) | u64::from(left + 1) << 56);
-                end_part(start, end, hash);
+                parts.hashes[count % HASHES] = hash;
+                parts.ranges.push((start as u32, end as u32));
+                count += 1;
             }
             (start, at) = (end + 1, end + 1);
         }
         if start < path.len() {
             // the path ended with a whole step
-            end_part(start, path.len(), mix(hash, 1 << 56));
+            parts.hashes[count % HASHES] = mix(hash, 1 << 56);
+            parts.ranges.push((start as u32, path.len() as u32));
         }
         parts
+    }
+    /// Hash of the first `depth` components, if it is kept, and where they end.
+    fn prefix(&self, depth: usize) -> Option<(u64, usize)> {
+        let at = depth.checked_sub(1)?;
+        let end = self.ranges.get(at)?.1 as usize;
+        (at + HASHES >= self.ranges.len()).then(|| (self.hashes[at % HASHES], end))
     }
 }
 
@@ -120,8 +129,8 @@ impl Ways {
         }
         let Ok(ways) = self.0.try_lock() else { return 0 };
         for depth in (DEPTH_MIN.max(above.saturating_sub(TRIED - 1))..=above).rev() {
-            let (hash, end) = (parts.hashes[depth - 1], parts.ranges[depth - 1].1 as usize);
-            let Some(way) = ways.get(hash as usize % REMEMBERED) else { return 0 };
+            let Some((hash, end)) = parts.prefix(depth) else { break };
+            let Some(way) = ways.get(hash as usize % REMEMBERED) else { break };
             if way.hash == hash && way.moves == moves + 1 && way.path == path[..end] {
                 inodes.extend_from_slice(&way.inodes);
                 return depth;
@@ -136,11 +145,8 @@ impl Ways {
         if depth < DEPTH_MIN {
             return;
         }
-        let (hash, end) = (parts.hashes[depth - 1], parts.ranges[depth - 1].1 as usize);
+        let Some((hash, end)) = parts.prefix(depth).filter(|(_, end)| *end <= BYTES_MAX) else { return };
         let Ok(mut ways) = self.0.try_lock() else { return };
-        if end > BYTES_MAX {
-            return;
-        }
         if ways.is_empty() {
             ways.resize(REMEMBERED, Way::default());
         }
@@ -214,20 +220,26 @@ mod tests {
             "/twelve bytes/and twenty-one bytes/x/sixteen bytes ab",
             "/\u{e9}/\u{af}\u{2f}",
             "/12345678/12345678",
+            "/a/b/c/d/e/f/g/h/i/j/k",
         ];
         for path in paths {
             let parts = super::Parts::of(path.as_bytes());
             let found: Vec<&str> = parts.ranges.iter().map(|(s, e)| &path[*s as usize..*e as usize]).collect();
             assert_eq!(found, path.split('/').filter(|part| !part.is_empty()).collect::<Vec<_>>(), "{path}");
-            assert_eq!(parts.hashes.len(), found.len());
+            let kept = (1..=found.len()).filter(|depth| parts.prefix(*depth).is_some()).count();
+            assert_eq!(kept, found.len().min(super::HASHES));
         }
-        let last = |path: &str| *super::Parts::of(path.as_bytes()).hashes.last().unwrap();
+        let last = |path: &str| {
+            let parts = super::Parts::of(path.as_bytes());
+            parts.prefix(parts.ranges.len()).unwrap().0
+        };
         let other = ["/a/b", "/a", "/b", "/ab", "/a/bc", "/ab/c", "/12345678", "/12345678/a", "/1234567", "/12345678a"];
         for (i, a) in other.iter().enumerate() {
             assert!(other[i + 1..].iter().all(|b| last(a) != last(b)), "{a}");
         }
         let deep = super::Parts::of(b"/12345678/abc/x");
-        assert_eq!(deep.hashes[..2], [last("/12345678"), last("//12345678//abc")], "of a component and all before it");
+        let kept = [deep.prefix(1).unwrap().0, deep.prefix(2).unwrap().0];
+        assert_eq!(kept, [last("/12345678"), last("//12345678//abc")], "of a component and all before it");
     }
 
     #[test]
