@@ -98,10 +98,11 @@ impl Blocks {
     /// How a block with replicas in these racks is spread: replicated ones want two racks, striped ones as many as they have blocks.
     pub fn rack_spread<'a>(&self, racks: impl Iterator<Item = &'a str>, wanted: usize, striped: bool) -> RackSpread {
         let topology = &self.registry.topology;
+        let evenly = striped || self.settings.spread_evenly;
         if !striped && !topology.ever_multi_rack() {
             return RackSpread { racks: 1, required: 1, all: 1 };
         }
         let (racks, all) = (racks.collect::<BTreeSet<_>>().len(), topology.rack_count());
-        RackSpread { racks, required: wanted.min(if striped { all } else { 2 }), all }
+        RackSpread { racks, required: wanted.min(if evenly { all } else { 2 }), all }
     }
 }

@@ -49,7 +49,7 @@ pub use redundancy::Round;
 pub use registry::{Registration, Resolved, StorageInfo};
 pub use report::{FullReport, IncrementalEntry, IncrementalKind, ReportContext, ReportStart, Reported};
 pub use safe_mode::{SafeMode, Startup};
-pub use settings::Settings;
+pub use settings::{AvailableSpace, Settings};
 pub use stats::{GroupStats, ReportKind, Stats};
 pub use table::{Blocks, Counters};
 pub use topology::{DEFAULT_RACK, Topology, distance};

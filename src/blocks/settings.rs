@@ -29,6 +29,10 @@ pub struct Settings {
     pub consider_load_factor: f64,
     /// Whether the writer's own node is tried first.
     pub prefer_local_node: bool,
+    /// Whether replicas are spread over as many racks as there can be, as internal blocks of striped groups always are.
+    pub spread_evenly: bool,
+    /// Whether of two nodes the one with more space left is the likelier target.
+    pub available_space: Option<AvailableSpace>,
     /// A volume must have room for this many blocks.
     pub min_blocks_for_write: u64,
     /// Copies a node may send at a time.
@@ -89,6 +93,19 @@ pub struct Settings {
     pub storage_policies: bool,
 }
 
+/// How much the space that nodes have left counts (Hadoop's `AvailableSpaceBlockPlacementPolicy`). All in percent.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AvailableSpace {
+    /// How likely the node with less used is chosen.
+    pub preference: u32,
+    /// Nodes whose use differs by less are alike,
+    pub tolerance: u32,
+    /// as long as less than this is used of both.
+    pub tolerance_limit: u32,
+    /// Whether the writer's own node is weighed against another one of its rack, once half of it is used.
+    pub local: bool,
+}
+
 impl Default for Settings {
     fn default() -> Settings {
         Settings {
@@ -105,6 +122,8 @@ impl Default for Settings {
             consider_load: true,
             consider_load_factor: 2.0,
             prefer_local_node: true,
+            spread_evenly: false,
+            available_space: None,
             min_blocks_for_write: 1,
             max_streams: 2,
             max_streams_hard: 4,

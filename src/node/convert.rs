@@ -1,6 +1,6 @@
 //! From the configuration's settings to those of each layer: the one place where a key's value meets its consumer.
 
-use crate::config::settings::{GroupMapping, Named, ProxyUser, RackMapping, Rpc, Settings};
+use crate::config::settings::{GroupMapping, Named, PlacementPolicy, ProxyUser, RackMapping, Rpc, Settings};
 use security::groups::{GroupSettings, Provider};
 use security::keys::Keys;
 use security::kms::Kms;
@@ -122,6 +122,8 @@ pub fn blocks(settings: &Settings) -> blocks::Settings {
         consider_load: placement.consider_load,
         consider_load_factor: placement.load_factor,
         prefer_local_node: placement.prefer_local,
+        spread_evenly: matches!(placement.policy, PlacementPolicy::Known { evenly: true, .. }),
+        available_space: available_space(&placement.policy),
         min_blocks_for_write: placement.min_blocks_of_space.into(),
         max_streams: redundancy.max_streams,
         max_streams_hard: redundancy.max_streams_hard,
@@ -153,6 +155,16 @@ pub fn blocks(settings: &Settings) -> blocks::Settings {
         storage_policies: settings.features.storage_policies,
         ..blocks::Settings::default()
     }
+}
+
+fn available_space(policy: &PlacementPolicy) -> Option<blocks::AvailableSpace> {
+    let PlacementPolicy::Known { space: Some(space), .. } = policy else { return None };
+    Some(blocks::AvailableSpace {
+        preference: space.preference,
+        tolerance: space.tolerance,
+        tolerance_limit: space.tolerance_limit,
+        local: space.local,
+    })
 }
 
 /// The emptier of the trash, if there is trash.

@@ -3,8 +3,9 @@
 use super::{Target, TargetRequest};
 use crate::policies::{ChooseKinds, StoragePolicy};
 use crate::topology::Scope;
-use crate::{Blocks, NodeNumber};
+use crate::{AvailableSpace, Blocks, NodeNumber};
 use hashbrown::{HashMap, HashSet};
+use rand::RngExt;
 use rand::rngs::SmallRng;
 use std::sync::Arc;
 use vocab::StorageKind;
@@ -48,7 +49,8 @@ impl<'a> Chooser<'a> {
         let mut results: Vec<Target> = request.existing.iter().filter_map(|s| blocks.target(*s)).collect();
         results.extend_from_slice(placed);
         excluded.extend(results.iter().map(|t| t.node));
-        let limit = if request.striped { even_rack_limit } else { rack_limit };
+        let evenly = request.striped || blocks.settings.spread_evenly;
+        let limit = if evenly { even_rack_limit } else { rack_limit };
         let (max_per_rack, load) =
             (limit(blocks, results.len(), request.replicas - placed.len()), blocks.average_load());
         Chooser {
@@ -131,7 +133,7 @@ impl<'a> Chooser<'a> {
     }
 
     fn attempt(&mut self, n: usize) -> Result<(), Shortfall> {
-        if self.request.striped { self.evenly(n) } else { self.in_order(n) }
+        if self.request.striped || self.blocks.settings.spread_evenly { self.evenly(n) } else { self.in_order(n) }
     }
 
     /// The order for striped groups: as many on each rack as on any other; what is left over then, and where a rack has too few nodes, on the others.
@@ -235,6 +237,7 @@ impl<'a> Chooser<'a> {
         if let Some(writer) = self.request.writer
             && self.blocks.settings.prefer_local_node
             && self.blocks.registry.topology.contains(writer)
+            && !self.prefers_other(writer, &rack)
             && self.excluded.insert(writer)
             && self.good(writer, false)
             && self.take(writer, None)
@@ -242,6 +245,33 @@ impl<'a> Chooser<'a> {
             return Ok(());
         }
         self.local_rack(self.request.writer, &rack)
+    }
+
+    /// Of two nodes mostly the one of which less is used; the first where they are alike.
+    fn emptier(&mut self, weigh: AvailableSpace, a: NodeNumber, b: NodeNumber, own: bool) -> NodeNumber {
+        let used = |n: NodeNumber| {
+            let stats = self.blocks.registry.node(n).map(|node| node.stats).unwrap_or_default();
+            stats.dfs_used as f64 * 100.0 / stats.capacity.max(1) as f64
+        };
+        let (of_a, of_b) = (used(a), used(b));
+        let alike = of_a.max(of_b) < f64::from(weigh.tolerance_limit)
+            && (of_a - of_b).abs() < f64::from(weigh.tolerance);
+        if a == b || alike || own && of_a < 50.0 {
+            return a;
+        }
+        let (less, more) = if of_a < of_b { (a, b) } else { (b, a) };
+        if self.random.random_range(0..100) < weigh.preference { less } else { more }
+    }
+
+    /// Whether the writer's own node is passed over for another one of its rack, because so much of it is used.
+    fn prefers_other(&mut self, writer: NodeNumber, rack: &str) -> bool {
+        let Some(weigh) = self.blocks.settings.available_space.filter(|weigh| weigh.local) else { return false };
+        let (blocks, excluded) = (self.blocks, &self.excluded);
+        let accept = |c: NodeNumber| c != writer && !excluded.contains(&c);
+        let Some(other) = blocks.registry.topology.choose(Scope::In(rack), &mut self.random, accept) else {
+            return false;
+        };
+        self.good(other, blocks.settings.consider_load) && self.emptier(weigh, writer, other, true) == other
     }
 
     fn local_rack(&mut self, near: Option<NodeNumber>, rack: &str) -> Result<(), Shortfall> {
@@ -277,6 +307,13 @@ impl<'a> Chooser<'a> {
                 let (blocks, excluded) = (self.blocks, &self.excluded);
                 let accept = |c: NodeNumber| !excluded.contains(&c) && blocks.has_kind(c, kind);
                 if let Some(node) = blocks.registry.topology.choose(scope, &mut self.random, accept) {
+                    let node = match blocks.settings.available_space {
+                        Some(weigh) => {
+                            let other = blocks.registry.topology.choose(scope, &mut self.random, accept);
+                            self.emptier(weigh, node, other.unwrap_or(node), false)
+                        }
+                        None => node,
+                    };
                     found = Some((node, kind));
                     break;
                 }

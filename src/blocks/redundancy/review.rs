@@ -112,6 +112,7 @@ impl Blocks {
         let info = store.block(b);
         match self.stripe(&info) {
             Some(_) => self.racks_lacking(&counted, self.wanted(&info)) == 0,
+            None if self.settings.spread_evenly => self.racks_lacking(&counted, self.wanted(&info)) == 0,
             None => self.racks_satisfied(&counted),
         }
     }

@@ -143,3 +143,56 @@ fn readers_get_the_nearest_first() {
         assert_eq!(nodes, [w.number(5), w.number(4), w.number(1)]);
     }
 }
+
+/// Shares of targets that nodes with 10, 50 and 90 percent used get, of 300 choices of one.
+fn shares(available_space: Option<AvailableSpace>) -> [usize; 3] {
+    let mut w = World::new(Settings { available_space, consider_load: false, ..Settings::default() });
+    for (n, used) in [(1, 10), (2, 50), (3, 90)] {
+        w.node(n);
+        let mut beat = w.figures(n);
+        beat.volumes[0].dfs_used = used * GIB;
+        beat.volumes[0].remaining = (100 - used) * GIB;
+        let who = w.registration(n);
+        w.blocks.heartbeat(&mut w.store, &who, &beat, w.now).expect("heartbeat");
+    }
+    let request = TargetRequest { replicas: 1, block_size: 1, new_block: true, ..TargetRequest::default() };
+    let mut seen = [0; 3];
+    for _ in 0..300 {
+        let target = w.blocks.choose_targets(&request, w.now.monotonic).targets[0];
+        let n = (1..=3).position(|n| w.number(n) == target.node).expect("one of the three");
+        seen[n] += 1;
+    }
+    seen
+}
+
+#[test]
+fn nodes_with_more_space_are_chosen_more_often() {
+    let plain = shares(None);
+    assert!(plain.iter().all(|n| (60..=140).contains(n)), "{plain:?}");
+    let space = AvailableSpace { preference: 100, tolerance: 5, tolerance_limit: 100, local: false };
+    // of two draws the emptier one: 5 in 9, 3 in 9, 1 in 9
+    let [empty, half, full] = shares(Some(space));
+    assert!(empty > half && half > full && full < 60 && empty > 130, "{empty} {half} {full}");
+    let alike = shares(Some(AvailableSpace { tolerance: 90, ..space }));
+    assert!(alike.iter().all(|n| (60..=140).contains(n)), "{alike:?}");
+}
+
+#[test]
+fn replicas_on_as_many_racks_as_there_can_be() {
+    let mut w = World::new(Settings { spread_evenly: true, ..Settings::default() });
+    for n in 1..=6 {
+        w.node_on(n, &format!("/r{}", n % 3));
+    }
+    let request =
+        TargetRequest { writer: Some(w.number(1)), replicas: 3, block_size: 1, new_block: true, ..Default::default() };
+    for _ in 0..20 {
+        let targets = w.blocks.choose_targets(&request, w.now.monotonic).targets;
+        let racks: std::collections::BTreeSet<_> =
+            targets.iter().map(|t| w.blocks.node(t.node).expect("there").location.clone()).collect();
+        assert_eq!((targets.len(), racks.len()), (3, 3), "{targets:?}");
+    }
+    // two racks are too few for three replicas
+    let block = w.block(1, 3).1;
+    [1, 2, 4].into_iter().for_each(|n| w.received(n, block));
+    assert_eq!(w.blocks.stats(&w.store, w.now.monotonic).badly_distributed, 1);
+}

@@ -194,7 +194,7 @@ pub struct Placement {
     /// (`dfs.client.block.write.replace-datanode-on-failure.enable`).
     pub replace_failed_node: bool,
     /// Class of the policy (`dfs.block.replicator.classname`).
-    pub policy: String,
+    pub policy: PlacementPolicy,
     /// Busy DataNodes are passed over (`dfs.namenode.redundancy.considerLoad`).
     pub consider_load: bool,
     /// Busy is more than this times the average (`dfs.namenode.redundancy.considerLoad.factor`).
@@ -222,7 +222,7 @@ impl Placement {
         }
         Ok(Placement {
             replace_failed_node: reader.boolean("dfs.client.block.write.replace-datanode-on-failure.enable")?,
-            policy: reader.text("dfs.block.replicator.classname")?,
+            policy: PlacementPolicy::read(reader)?,
             consider_load: reader.boolean("dfs.namenode.redundancy.considerLoad")?,
             load_factor: reader.double("dfs.namenode.redundancy.considerLoad.factor")?,
             prefer_local: reader.boolean("dfs.namenode.block-placement-policy.default.prefer-local-node")?,
@@ -232,6 +232,100 @@ impl Placement {
             avoid_stale_for_read: reader.boolean("dfs.namenode.avoid.read.stale.datanode")?,
         })
     }
+}
+
+/// How targets are chosen.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PlacementPolicy {
+    /// On two racks, or on as many as there can be; nodes with more space left more often, if so.
+    Known {
+        /// On as many racks as there can be.
+        evenly: bool,
+        /// How much the space left counts.
+        space: Option<Space>,
+    },
+    /// A class that is not known here.
+    Other(String),
+}
+
+/// How much the space that DataNodes have left counts; all in percent.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Space {
+    /// How likely the emptier of two nodes is chosen.
+    pub preference: u32,
+    /// Nodes whose use differs by less are alike ...
+    pub tolerance: u32,
+    /// ... as long as less than this is used of both.
+    pub tolerance_limit: u32,
+    /// Whether a writer's own node is weighed too.
+    pub local: bool,
+}
+
+impl PlacementPolicy {
+    fn read(reader: &Reader<'_>) -> Result<PlacementPolicy, ConfigError> {
+        let plain = Space {
+            preference: preference(
+                reader,
+                "dfs.namenode.available-space-block-placement-policy.balanced-space-preference-fraction",
+            )?,
+            tolerance: tolerance(
+                reader,
+                "dfs.namenode.available-space-block-placement-policy.balanced-space-tolerance",
+                5,
+                20,
+            )?,
+            tolerance_limit: tolerance(
+                reader,
+                "dfs.namenode.available-space-block-placement-policy.balanced-space-tolerance-limit",
+                100,
+                100,
+            )?,
+            local: reader.boolean("dfs.namenode.available-space-block-placement-policy.balance-local-node")?,
+        };
+        let over_racks = Space {
+            preference: preference(
+                reader,
+                "dfs.namenode.available-space-rack-fault-tolerant-block-placement-policy.balanced-space-preference-fraction",
+            )?,
+            tolerance: tolerance(
+                reader,
+                "dfs.namenode.available-space-rack-fault-tolerant-block-placement-policy.balanced-space-tolerance",
+                5,
+                20,
+            )?,
+            tolerance_limit: 100,
+            local: false,
+        };
+        let name = reader.text("dfs.block.replicator.classname")?;
+        let class = name.strip_prefix("org.apache.hadoop.hdfs.server.blockmanagement.");
+        let (evenly, space) = match class {
+            Some("BlockPlacementPolicyDefault") => (false, None),
+            Some("BlockPlacementPolicyRackFaultTolerant") => (true, None),
+            Some("AvailableSpaceBlockPlacementPolicy") => (false, Some(plain)),
+            Some("AvailableSpaceRackFaultTolerantBlockPlacementPolicy") => (true, Some(over_racks)),
+            _ => return Ok(PlacementPolicy::Other(name)),
+        };
+        Ok(PlacementPolicy::Known { evenly, space })
+    }
+}
+
+/// A share as percent; shares that make little sense are warned of, as in Hadoop.
+fn preference(reader: &Reader<'_>, key: &'static str) -> Result<u32, ConfigError> {
+    let share = reader.float(key)?;
+    if !(0.5..=1.0).contains(&share) {
+        reader.warn(format!("The value of {key} is {share:?}: it should be in the range 0.5 - 1.0"));
+    }
+    Ok((100.0 * share) as u32)
+}
+
+/// Percent; what is out of range is taken for the default, as in Hadoop.
+fn tolerance(reader: &Reader<'_>, key: &'static str, default: u32, most: i32) -> Result<u32, ConfigError> {
+    let percent = reader.int(key)?;
+    if (0..=most).contains(&percent) {
+        return Ok(percent.unsigned_abs());
+    }
+    reader.warn(format!("The value of {key} is invalid, current value is {percent}, default value {default} will be used instead."));
+    Ok(default)
 }
 
 /// Heartbeats, staleness and death.

@@ -20,7 +20,7 @@ pub use caching::Caching;
 pub use address::Addresses;
 pub use audit::Audit;
 pub use blocks::{
-    BlockReports, DatanodeHosts, DatanodeLiveness, HostsForm, Placement, RackMapping, Redundancy, SafeMode, Topology,
+    BlockReports, DatanodeHosts, DatanodeLiveness, HostsForm, Placement, PlacementPolicy, RackMapping, Redundancy, SafeMode, Topology,
 };
 pub use identity::{Identity, identify, is_local_host};
 pub use namespace::{Limits, NamespaceFeatures, Permissions, ServerDefaults};

@@ -1,7 +1,7 @@
 //! What a configuration can ask for and this version does not do, where going on would be worse than stopping. Keys that merely have no
 //! effect yet are named by `not_honoured` instead.
 
-use super::{Authentication, GroupMapping, HostsForm, HttpPolicy, Location, RackMapping, Settings};
+use super::{Authentication, GroupMapping, HostsForm, HttpPolicy, Location, PlacementPolicy, RackMapping, Settings};
 
 impl Settings {
     /// The reason why the NameNode must not start with these settings, if there is one; it names the key.
@@ -23,8 +23,8 @@ impl Settings {
         if let RackMapping::Other(name) = &self.topology.mapping {
             return class("net.topology.node.switch.mapping.impl", name);
         }
-        if !self.placement.policy.ends_with(".BlockPlacementPolicyDefault") {
-            return class("dfs.block.replicator.classname", &self.placement.policy);
+        if let PlacementPolicy::Other(name) = &self.placement.policy {
+            return class("dfs.block.replicator.classname", name);
         }
         if let HostsForm::Other(name) = &self.datanode_hosts.form {
             return class("dfs.namenode.hosts.provider.classname", name);
