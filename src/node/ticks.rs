@@ -37,6 +37,10 @@ impl Ticks {
         let resources = Resources::new(&settings.directories, directories);
         tasks.push(tokio::spawn(resources.watch(engine.clone(), os.clone())));
         tasks.push(tokio::spawn(check_leases(engine.clone(), settings.features.lease_check_interval)));
+        if shared.keys.is_some() {
+            let pace = convert::reencryption(settings);
+            tasks.push(tokio::spawn(server::service::reencryption::work(shared.clone(), pace)));
+        }
         if settings.tokens.always_use {
             tasks.push(tokio::spawn(server::service::tokens::tend(engine.clone())));
         }

@@ -100,7 +100,9 @@ impl View<'_> {
                 let text = format!("{path} can't be moved from encryption zone {from} to encryption zone {to}.");
                 Err(Refusal::io(text))
             }
-            _ => Ok(()),
+            (Some((root, zone)), Some(_)) => self.check_not_reencrypting(&path, root, &zone),
+            // a whole zone may be moved meanwhile
+            (None, None) => Ok(()),
         }
     }
 }

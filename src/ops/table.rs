@@ -179,7 +179,7 @@ operations! {
     CheckAccess "checkAccess" Read Idempotent Served Coordinated "checkAccess" true;
     CreateEncryptionZone "createEncryptionZone" Write AtMostOnce Refused Never "createEncryptionZone" true;
     ListEncryptionZones "listEncryptionZones" Read Idempotent Served Coordinated "listEncryptionZones" true;
-    ReencryptEncryptionZone "reencryptEncryptionZone" Write AtMostOnce Refused Never "reencryption" false;
+    ReencryptEncryptionZone "reencryptEncryptionZone" Write AtMostOnce Refused Never "reencryption" true;
     ListReencryptionStatus "listReencryptionStatus" Read Idempotent Served Coordinated "listReencryptionStatus" true;
     GetEzForPath "getEZForPath" Read Idempotent Served Coordinated "getEZForPath" true;
     SetErasureCodingPolicy "setErasureCodingPolicy" Write AtMostOnce Refused Never "setErasureCodingPolicy" true;

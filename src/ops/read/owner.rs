@@ -16,3 +16,11 @@ pub fn owner_of(view: &View<'_>, id: InodeId) -> Option<(Arc<str>, Arc<str>, Mod
     let inode = store.inode(view.state.tree.find(store, id)?);
     Some((store.user_name(inode.user).clone(), store.group_name(inode.group).clone(), inode.mode))
 }
+
+/// The same of what a path names, in the present or the past.
+pub fn owner_of_path(view: &View<'_>, path: &[u8]) -> Option<(Arc<str>, Arc<str>, Mode)> {
+    let (tree, store) = (&view.state.tree, &view.state.store);
+    let resolved = tree.resolve(store, path).ok()?;
+    let inode = tree.inode_at(store, resolved.last()?, resolved.snapshot());
+    Some((store.user_name(inode.user).clone(), store.group_name(inode.group).clone(), inode.mode))
+}

@@ -20,6 +20,7 @@ pub mod mkdirs;
 pub mod new_node;
 pub mod pipeline;
 pub mod quota;
+pub mod reencrypt;
 pub mod rename;
 pub mod snapshots;
 pub mod storage_policy;

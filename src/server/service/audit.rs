@@ -16,7 +16,7 @@ use observe::RemoteException;
 use observe::audit::{Event, Line, Owner};
 use observe::remote_exception::class;
 use ops::write::caches::PoolAsked;
-use ops::read::owner::{id_of_path, owner_of};
+use ops::read::owner::{id_of_path, owner_of, owner_of_path};
 use ops::{Operation, View};
 use parking_lot::Mutex;
 use security::token::{Identifier, KIND};
@@ -207,7 +207,7 @@ fn owner_by_id(view: &View<'_>, id: InodeId) -> Option<Owner> {
 /// The owner of what an operation was about.
 fn owner(view: &View<'_>, operation: Operation, body: &[u8]) -> Option<Owner> {
     let path = text(body, owned(operation)?)?;
-    owner_by_id(view, id_of_path(view, path.as_bytes())?)
+    owner_of_path(view, path.as_bytes()).map(|(user, group, mode)| Owner { user, group, mode })
 }
 
 /// A snapshot as lines name it.
@@ -416,7 +416,11 @@ fn each_event(
         }
         Seen::Nothing => None,
     };
-    let command = command(operation, body);
+    let command = match answer {
+        // refused before it was looked at what is asked
+        Err(refused) if refused.message.ends_with("operation reencryptEncryptionZone") => operation.row().method.into(),
+        _ => command(operation, body),
+    };
     let protocol = Some(RPC);
     if operation == Operation::GetBatchedListing {
         let asked = GetBatchedListingRequestProto::decode(body).unwrap_or_default();

@@ -185,6 +185,7 @@ pub(super) async fn in_time(request: &Request<'_>) -> Answer {
         Operation::SaveNamespace => admin::save_namespace(request).await,
         Operation::Create => zones::create_when_there_is_a_key(request).await,
         Operation::CreateEncryptionZone => zones::create_zone(request).await,
+        Operation::ReencryptEncryptionZone => zones::reencrypt(request).await,
         Operation::MetaSave => upkeep::meta_save(request).await,
         Operation::GetEditsFromTxid => events::edits_from(request).await,
         Operation::ListCorruptFileBlocks => upkeep::corrupt_files(request).await,

@@ -9,11 +9,13 @@ use hadoop_proto::hdfs::{
     CreateEncryptionZoneRequestProto, GetEnclosingRootRequestProto, GetEnclosingRootResponseProto,
     GetEzForPathRequestProto, GetEzForPathResponseProto, ListEncryptionZonesRequestProto,
     ListEncryptionZonesResponseProto, ListReencryptionStatusRequestProto, ListReencryptionStatusResponseProto,
+    ReencryptActionProto, ReencryptEncryptionZoneRequestProto,
 };
 use hadoop_proto::view::client as view;
 use observe::RemoteException;
 use ops::Operation;
 use ops::read::zones::{get_enclosing_root, get_zone, list_reencryption, list_zones};
+use ops::write::reencrypt::{ReencryptZone, Wanted, key_of_root};
 use ops::write::zones::CreateEncryptionZone;
 use security::keys::{EncryptedKey, KeyError, Keys};
 use std::sync::Arc;
@@ -43,7 +45,7 @@ pub(super) fn encryption_zones(request: &Request<'_>) -> Answer {
 pub(super) fn reencryption(request: &Request<'_>) -> Answer {
     let asked: ListReencryptionStatusRequestProto = decode(request.body.clone())?;
     superuser(request.shared, request.caller, "listReencryptionStatus")?;
-    let (listed, has_more) = request.read(|v| Ok(list_reencryption(v, asked.id, None)))?;
+    let (listed, has_more) = request.read(|v| Ok(list_reencryption(v, asked.id, request.shared.reencrypting.zone())))?;
     let statuses = listed.iter().map(encryption::reencrypting).collect();
     message(&ListReencryptionStatusResponseProto { statuses, has_more })
 }
@@ -156,4 +158,33 @@ pub(super) async fn create_when_there_is_a_key(request: &Request<'_>) -> Answer 
     };
     let decided: Decided<Answer> = create(request, key)?;
     request.shared.engine.fence(decided).await
+}
+
+/// Has a zone's files encrypted anew, in the background, or no longer.
+pub(super) async fn reencrypt(request: &Request<'_>) -> Answer {
+    let asked: ReencryptEncryptionZoneRequestProto = decode(request.body.clone())?;
+    superuser(request.shared, request.caller, "reencryptEncryptionZone")?;
+    request.read(|_| Ok(()))?;
+    let Some(keys) = &request.shared.keys else {
+        return Err(failed("No key provider configured, re-encryption operation is rejected"));
+    };
+    let path = asked.zone.clone().into_bytes();
+    let wanted = match asked.action() {
+        ReencryptActionProto::CancelReencrypt => Wanted::Cancel,
+        ReencryptActionProto::StartReencrypt => {
+            let key = request.read(|v| key_of_root(v, &path))?;
+            let version = apart(keys, move |keys| {
+                // a version that was made in the meantime counts
+                keys.forget(&key);
+                keys.take(&key)
+            });
+            Wanted::Start(version.await?.version)
+        }
+    };
+    let decided = request.write(ReencryptZone { path, wanted }, |()| Ok(EMPTY))?;
+    let answer = request.shared.engine.fence(decided).await;
+    if answer.is_ok() {
+        request.shared.reencrypting.submitted();
+    }
+    answer
 }
