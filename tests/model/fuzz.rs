@@ -82,6 +82,8 @@ fn ask_file(world: &mut World, who: &Who, call: Call) -> Out {
                 should_replicate: false,
                 erasure_coding_policy: None,
                 storage_policy: None,
+                versions: Vec::new(),
+                data_key: None,
             };
             let made = world.write(who, &op);
             made.map(|status| Answer::Status(Some(shown(&status)))).map_err(|refusal| kind(&refusal))

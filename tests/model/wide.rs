@@ -171,6 +171,8 @@ impl Wide {
                     should_replicate: false,
                     erasure_coding_policy: None,
                     storage_policy: self.dice.one_in(6).then(|| self.dice.of(&["COLD", "HOT", "ALL_SSD", "?"]).into()),
+                    versions: Vec::new(),
+                    data_key: None,
                 };
                 self.ask("create", &op);
             }
@@ -373,6 +375,8 @@ impl Wide {
             should_replicate: false,
             erasure_coding_policy: None,
             storage_policy: None,
+            versions: Vec::new(),
+            data_key: None,
         };
         let Ok(status) = self.world.write(&root, &create) else { return };
         let add = AddBlock {

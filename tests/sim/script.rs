@@ -400,6 +400,8 @@ fn new_file(path: &str, overwrite: bool, client: std::sync::Arc<str>, modes: Cre
         should_replicate: false,
         erasure_coding_policy: None,
         storage_policy: None,
+        versions: Vec::new(),
+        data_key: None,
     }
 }
 
