@@ -5,6 +5,7 @@ use super::resources::Resources;
 use crate::config::settings::Settings;
 use engine::{Engine, HaState, TickSettings};
 use observe::progress::{Phase, StartupProgress, StepKind};
+use ops::admin::lazy_persist::LazyPersistScrub;
 use ops::admin::{lease_check, snapshot_collect};
 use os::Os;
 use server::service::Shared;
@@ -47,6 +48,8 @@ impl Ticks {
         if settings.features.ordered_snapshot_deletion {
             tasks.push(tokio::spawn(collect_snapshots(engine.clone(), settings.features.snapshot_collect_interval)));
         }
+        let scrub = settings.features.lazy_persist_scrub;
+        tasks.extend(scrub.map(|every| tokio::spawn(scrub_lazily_persisted(engine.clone(), every))));
         tasks.push(tokio::spawn(watch_safe_mode(engine.clone(), progress.clone())));
         tasks.extend(convert::trash(settings).map(|trash| tokio::spawn(trash.run(shared.clone()))));
         Ticks(tasks)
@@ -73,6 +76,27 @@ fn own_caller(engine: &Engine) -> Caller {
         rpc_ids: None,
         retry: -1,
         context: None,
+    }
+}
+
+/// Missing blocks looked at under one hold of the lock, for files that were in memory only.
+const SCRUB_SLICE: usize = 100;
+
+/// Deletes lazily persisted files that have lost a block. DataNodes get the time of a round to come back before the first.
+async fn scrub_lazily_persisted(engine: Arc<Engine>, interval: Duration) {
+    let caller = own_caller(&engine);
+    loop {
+        tokio::time::sleep(interval).await;
+        let mut scrub = LazyPersistScrub::default();
+        let mut more = engine.gate().state() == HaState::Active;
+        while more {
+            let decided = engine.turn("scrubLazyPersist", &caller, |turn| scrub.step(turn, SCRUB_SLICE));
+            more = decided.answer;
+            for path in &scrub.deleted {
+                tracing::warn!("Removing lazyPersist file {} with no replicas.", String::from_utf8_lossy(path));
+            }
+            tokio::task::yield_now().await;
+        }
     }
 }
 

@@ -83,6 +83,14 @@ impl Limits {
     }
 }
 
+fn lazy_persist_scrub(reader: &Reader<'_>) -> Result<Option<Duration>, ConfigError> {
+    const KEY: &str = "dfs.namenode.lazypersist.file.scrub.interval.sec";
+    match u64::try_from(reader.int(KEY)?) {
+        Ok(seconds) => Ok((seconds > 0).then(|| Duration::from_secs(seconds))),
+        Err(_) => Err(ConfigError::Contradiction(format!("{KEY} must be zero (for disable) or greater than zero."))),
+    }
+}
+
 /// A count over 0, refused in Hadoop's words.
 fn positive(reader: &Reader<'_>, key: &'static str, problem: &str) -> Result<u32, ConfigError> {
     match reader.int(key)? {
@@ -142,6 +150,8 @@ pub struct NamespaceFeatures {
     pub erasure_coding_user_defined: bool,
     /// Whether files are to be moved to where their storage policies want them (`dfs.storage.policy.satisfier.mode`).
     pub storage_policy_satisfier: bool,
+    /// How often lazily persisted files without replicas are deleted (`dfs.namenode.lazypersist.file.scrub.interval.sec`); `None` for never.
+    pub lazy_persist_scrub: Option<Duration>,
     /// What may wait for that (`dfs.storage.policy.satisfier.max.outstanding.paths`).
     pub satisfier_queue: u32,
     /// Whether only superusers set storage policies (`dfs.storage.policy.permissions.superuser-only`).
@@ -182,6 +192,7 @@ impl NamespaceFeatures {
             storage_policy_satisfier: reader
                 .text("dfs.storage.policy.satisfier.mode")?
                 .eq_ignore_ascii_case("external"),
+            lazy_persist_scrub: lazy_persist_scrub(reader)?,
             satisfier_queue: reader.count("dfs.storage.policy.satisfier.max.outstanding.paths", 0)?,
             storage_policies_of_superusers: reader.boolean("dfs.storage.policy.permissions.superuser-only")?,
             get_blocks_is_a_read: reader.boolean("dfs.namenode.get-blocks.check.operation")?,

@@ -7,6 +7,7 @@
 pub mod cache_scan;
 pub mod datanode_report;
 pub mod get_blocks;
+pub mod lazy_persist;
 pub mod lease_check;
 pub mod safe_mode;
 pub mod snapshot_collect;

@@ -1,6 +1,6 @@
 //! Upkeep that administrators ask for: files with missing blocks, the end of an upgrade, storage directories.
 
-use super::super::{Answer, EMPTY, decode, message, superuser, unsupported};
+use super::super::{Answer, EMPTY, decode, message, superuser};
 use super::Request;
 use hadoop_proto::hdfs::{
     CorruptFileBlocksProto, ListCorruptFileBlocksRequestProto, ListCorruptFileBlocksResponseProto,
@@ -10,7 +10,6 @@ use observe::RemoteException;
 use observe::remote_exception::class;
 use ops::read::corrupt_files::CorruptFilesWalk;
 use std::sync::atomic::Ordering;
-use vocab::Refusal;
 
 /// Missing blocks looked at under one hold of the lock.
 const CORRUPT_SLICE: usize = 500;
