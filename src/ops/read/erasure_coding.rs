@@ -55,11 +55,18 @@ pub fn get_erasure_coding_policy(view: &View<'_>, path: &[u8]) -> Result<Option<
     }
     let resolved = view.resolve(path, Walk::Read)?;
     view.check_inode(&resolved, Action::READ)?;
+    if resolved.snapshots_of().is_some() {
+        return Ok(None);
+    }
     match resolved.last() {
         Some(_) => {
             let (tree, store) = (&view.state.tree, &view.state.store);
             Ok(tree.erasure_coding_policy_at(store, resolved.inodes(), resolved.snapshot()).cloned())
         }
-        None => Err(Refusal::not_found(format!("Path not found: {}", resolved.path_text()))),
+        // as it was asked, unless it was a reserved one
+        None if path.starts_with(b"/.reserved") => {
+            Err(Refusal::not_found(format!("Path not found: {}", resolved.path_text())))
+        }
+        None => Err(Refusal::not_found(format!("Path not found: {}", view.path_text(path)))),
     }
 }

@@ -3,6 +3,7 @@
 //! the digest law are checked along the way.
 
 use super::*;
+use crate::read::erasure_coding::get_erasure_coding_policy;
 use crate::read::file_info::get_file_info;
 use crate::read::listing::get_listing;
 use crate::read::summary::get_quota_usage;
@@ -277,6 +278,14 @@ fn in_a_snapshot_the_storage_policy_is_that_of_now() {
     w.write(&who, &SetStoragePolicy { path: "/s/f".into(), policy: Some("COLD".into()) }).unwrap();
     let policy = |w: &World, path: &[u8]| w.view(&who, |v| get_storage_policy(v, path).unwrap().name);
     assert_eq!((policy(&w, b"/s/.snapshot/one/f"), policy(&w, b"/s/.snapshot/one")), ("COLD", "HOT"));
+}
+
+#[test]
+fn the_list_of_snapshots_has_no_erasure_coding_policy() {
+    let w = one_snapshot();
+    let policy = |path: &[u8]| w.view(&superuser(), |v| get_erasure_coding_policy(v, path));
+    assert_eq!(policy(b"/s/.snapshot"), Ok(None));
+    assert_eq!(policy(b"/s/.snapshot/two"), Err(Refusal::not_found("Path not found: /s/.snapshot/two")));
 }
 
 #[test]
