@@ -10,7 +10,7 @@ use ops::write::erasure_coding::{
     RemoveErasureCodingPolicy, SetErasureCodingPolicy, UnsetErasureCodingPolicy,
 };
 use ops::write::quota::SetQuota;
-use ops::write::storage_policy::SetStoragePolicy;
+use ops::write::storage_policy::{SatisfyStoragePolicy, SetStoragePolicy};
 use ops::write::xattr::{RemoveXattr, SetXattr};
 use vocab::acl::{AclEntry, AclKind, AclScope};
 use vocab::xattr::{Xattr, XattrNamespace};
@@ -98,6 +98,15 @@ pub fn run(world: &mut World, line: &Line) -> Option<Printed> {
         "policy" => {
             let policy = (!line.has("unset")).then(|| line.text(1).into());
             world.ask(line, &SetStoragePolicy { path: path(), policy })
+        }
+        "satisfy" => world.ask(line, &SatisfyStoragePolicy { path: path() }),
+        "satisfier" => {
+            let queue = world.soft(|state, _| std::mem::take(&mut state.satisfier));
+            Ok(queue.iter().map(|id| format!("{id}\n")).collect())
+        }
+        "satisfier-on" => {
+            world.setup.settings.storage_policy_satisfier = true;
+            Ok("from the next start on".to_owned())
         }
         "acl" => {
             let spec = || entries(&line.text(2));

@@ -10,6 +10,7 @@ use crate::support::scripted::{DataNode, Held};
 use blocks::{Command, HostEntry};
 use edit::Record;
 use edit::frame::HEADER_LENGTH;
+use ops::admin::lazy_persist::LazyPersistScrub;
 use ops::admin::safe_mode::{SafeModeAction, SetSafeMode};
 use ops::datanode::{BadBlock, BadPlace, report_bad_blocks};
 use os::disk::Open;
@@ -24,6 +25,11 @@ pub fn run(world: &mut World, line: &Line) -> Option<Printed> {
             data_nodes(world, line)
         }
         "restart" | "crash" | "stop" | "start" | "checkpoint" | "save" | "roll" | "safe-mode" => process(world, line),
+        "scrub" => {
+            let mut scrub = LazyPersistScrub::default();
+            while world.turn(line, |turn| scrub.step(turn, 1)) {}
+            Some(Ok(String::new()))
+        }
         "wait" => Some(wait(world, line.number(0))),
         "work" => Some(Ok(work(world))),
         "older-log" => Some(older_log(world, line)),

@@ -56,6 +56,7 @@ impl World {
         let mut setup = Setup::default();
         setup.settings.block_pool = "BP-1".into();
         setup.settings.symlinks = true;
+        setup.settings.tokens = true;
         setup.settings.access_time_precision_ms = 0;
         // all of the log stays, so that it can be replayed from its first record
         setup.retention = Retention { images: 1_000, extra_edits: u64::MAX / 2, extra_segments: 1_000_000 };
@@ -89,6 +90,9 @@ impl World {
         let hosts = self.hosts.clone();
         self.soft(|state, now| state.blocks.refresh_hosts(hosts, now));
         self.work = Work::default();
+        if self.setup.settings.storage_policy_satisfier {
+            self.soft(|state, _| state.queue_for_satisfier());
+        }
         Ok(())
     }
 
