@@ -10,6 +10,7 @@ mod cluster;
 mod laws;
 mod line;
 mod names;
+mod secrets;
 mod show;
 mod world;
 mod writers;
@@ -23,8 +24,8 @@ use world::World;
 pub type Printed = Result<String, vocab::Refusal>;
 
 /// Where commands are looked for, in this order; `None`: not one of these.
-const GROUPS: [fn(&mut World, &Line) -> Option<Printed>; 6] =
-    [names::run, writers::run, attributes::run, caches::run, cluster::run, show::run];
+const GROUPS: [fn(&mut World, &Line) -> Option<Printed>; 7] =
+    [names::run, writers::run, attributes::run, caches::run, secrets::run, cluster::run, show::run];
 
 /// A scenario with the output of every command written anew, and the laws checked at its end.
 fn check(text: &str) -> String {

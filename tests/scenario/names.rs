@@ -33,8 +33,8 @@ fn create(line: &Line) -> Create {
         should_replicate: line.has("replicated"),
         erasure_coding_policy: line.option("ec").map(Into::into),
         storage_policy: line.option("policy").map(Into::into),
-        versions: Vec::new(),
-        data_key: None,
+        versions: vec![2],
+        data_key: super::secrets::data_key(line),
     }
 }
 

@@ -18,7 +18,8 @@ fn root_of(view: &View<'_>, resolved: &Resolved<'_>) -> Result<(InodeHandle, Zon
     let path = resolved.path_text();
     let root = resolved.last().ok_or_else(|| Refusal::not_found(format!("INode does not exist for {path}")))?;
     let zone = view.state.tree.own_zone(root);
-    zone.map(|zone| (root, zone)).ok_or_else(|| Refusal::io(format!("Path {path} is not the root of an encryption zone.")))
+    zone.map(|zone| (root, zone))
+        .ok_or_else(|| Refusal::io(format!("Path {path} is not the root of an encryption zone.")))
 }
 
 /// The key of the zone of which a path is the root.
@@ -109,9 +110,7 @@ impl Write for ReencryptZone {
                 last_file: None,
             },
             (Wanted::Cancel, None) => return Err(Refusal::io(format!("Zone {path} is not under re-encryption"))),
-            (Wanted::Cancel, Some(last)) => {
-                Reencryption { cancelled: true, ..finished(last, now) }
-            }
+            (Wanted::Cancel, Some(last)) => Reencryption { cancelled: true, ..finished(last, now) },
         };
         let (rpc, path) = (view.caller.rpc_ids, Cow::Owned(resolved.path()));
         let xattrs = vec![Zone { reencryption: Some(reencryption), ..zone }.to_xattr()];
@@ -255,11 +254,8 @@ pub fn note_progress(turn: &mut Turn<'_>, zone: InodeId, last_file: Option<Vec<u
     let Some(root) = tree.find(store, zone) else { return };
     let Some(found) = tree.own_zone(root) else { return };
     let Some(last) = under_way(&found) else { return };
-    let mut noted = Reencryption {
-        reencrypted: last.reencrypted + done.0,
-        failures: last.failures + done.1,
-        ..last.clone()
-    };
+    let mut noted =
+        Reencryption { reencrypted: last.reencrypted + done.0, failures: last.failures + done.1, ..last.clone() };
     if let Some(path) = last_file {
         noted.last_file = Some(String::from_utf8_lossy(&path).into());
     }

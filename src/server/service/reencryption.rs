@@ -124,9 +124,10 @@ impl Work<'_> {
         loop {
             let since = Instant::now();
             let wanted = self.pace.batch - files.len();
-            let found = self.shared.engine.view("reencryption", self.caller, |view| {
-                walk_zone(view, zone, position, wanted, INODES_A_HOLD)
-            })?;
+            let found = self
+                .shared
+                .engine
+                .view("reencryption", self.caller, |view| walk_zone(view, zone, position, wanted, INODES_A_HOLD))?;
             rest(since.elapsed(), self.pace.looking).await;
             files.extend(found.files);
             if found.is_last || files.len() >= self.pace.batch {
