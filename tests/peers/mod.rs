@@ -8,5 +8,6 @@ mod crash;
 mod data;
 mod day;
 mod interchange;
+mod jobs;
 mod shell;
 mod striped;

@@ -70,7 +70,7 @@ fn install() -> Result<Hadoop, String> {
     // several test processes at once: one of them installs, the others wait
     let lock = File::create(folder.join("lock")).map_err(io)?;
     lock.lock().map_err(io)?;
-    let jars = fetch(&folder)?;
+    let jars = fetch(&folder, "jars", POM)?;
     let driver = compile(&folder, &jars)?;
     std::fs::write(folder.join("log4j.properties"), LOG4J).map_err(io)?;
     let mut class_path: Vec<PathBuf> = list_jars(&jars).map_err(io)?;
@@ -81,15 +81,15 @@ fn install() -> Result<Hadoop, String> {
     Ok(hadoop)
 }
 
-/// The folder of jars, complete.
-fn fetch(folder: &Path) -> Result<PathBuf, String> {
-    let jars = folder.join("jars");
+/// The folder `name` of the jars that a project depends on, complete.
+fn fetch(folder: &Path, name: &str, project: &str) -> Result<PathBuf, String> {
+    let jars = folder.join(name);
     if jars.is_dir() {
         return Ok(jars);
     }
-    let partial = folder.join("jars.partial");
-    let pom = folder.join("pom.xml");
-    std::fs::write(&pom, POM).map_err(|e| e.to_string())?;
+    let partial = folder.join(format!("{name}.partial"));
+    let pom = folder.join(format!("{name}-pom.xml"));
+    std::fs::write(&pom, project).map_err(|e| e.to_string())?;
     let mut maven = Command::new("mvn");
     maven.args(["-q", "-B", "-f"]).arg(&pom).arg("dependency:copy-dependencies");
     maven.arg(format!("-DoutputDirectory={}", partial.display()));
@@ -170,7 +170,16 @@ impl Hadoop {
         java
     }
 
-    fn bare_java(&self, class_path: &str, heap: &str, log: &str) -> Command {
+    /// More jars beside Hadoop's own, of which these programs do without: fetched at first use.
+    pub fn fetch_beside(&self, name: &str, project: &str) -> Result<PathBuf, String> {
+        let io = |e: std::io::Error| format!("{}: {e}", self.folder.display());
+        let lock = File::create(self.folder.join("lock")).map_err(io)?;
+        lock.lock().map_err(io)?;
+        fetch(&self.folder, name, project)
+    }
+
+    /// A JVM with just this class path.
+    pub fn bare_java(&self, class_path: &str, heap: &str, log: &str) -> Command {
         let mut java = Command::new("java");
         java.args(OPENED_PACKAGES.map(|package| format!("--add-opens=java.base/{package}=ALL-UNNAMED")));
         java.args(JVM).arg(format!("-Xmx{heap}"));

@@ -9,6 +9,7 @@ pub mod datanode;
 pub mod driver;
 pub mod hadoop;
 pub mod http;
+pub mod jobs;
 pub mod namenode;
 pub mod process;
 #[allow(dead_code)] // storage's own tests read the other columns
