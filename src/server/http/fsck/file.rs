@@ -128,7 +128,7 @@ impl Check {
         }
         totals.misplaced += u64::from(!block.spread.suffices());
         if missing && !block.corrupt {
-            totals.add_missing(block.block.id, block.block.length);
+            totals.add_missing(block.block.length);
             sums.missing += 1;
             sums.missing_bytes += block.block.length;
         }

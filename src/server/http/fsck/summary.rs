@@ -1,9 +1,7 @@
 //! The sums at the end.
 
 use crate::service::Shared;
-use std::collections::BTreeSet;
 use std::fmt;
-use vocab::BlockId;
 
 /// Which blocks are summed up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,7 +36,7 @@ pub(super) struct Totals {
     pub corrupt_files: u64,
     corrupt: u64,
     corrupt_bytes: u64,
-    missing: BTreeSet<BlockId>,
+    missing: u64,
     missing_bytes: u64,
     /// Blocks on too few racks that were queued for copies because that was asked for.
     pub queued: u64,
@@ -127,12 +125,12 @@ impl Totals {
             corrupt_files: 0,
             corrupt: 0,
             corrupt_bytes: 0,
-            missing: BTreeSet::new(),
+            missing: 0,
             missing_bytes: 0,
         }
     }
     pub(super) fn is_healthy(&self) -> bool {
-        self.missing.is_empty() && self.corrupt == 0
+        self.missing == 0 && self.corrupt == 0
     }
     pub(super) fn add_open(&mut self, bytes: u64, blocks: u64) {
         self.open_files += 1;
@@ -143,8 +141,8 @@ impl Totals {
         self.corrupt += 1;
         self.corrupt_bytes += bytes;
     }
-    pub(super) fn add_missing(&mut self, id: BlockId, bytes: u64) {
-        self.missing.insert(id);
+    pub(super) fn add_missing(&mut self, bytes: u64) {
+        self.missing += 1;
         self.missing_bytes += bytes;
     }
 
@@ -169,7 +167,7 @@ impl Totals {
         if self.corrupt_files > 0 {
             write!(f, "\n  CORRUPT FILES:\t{}", self.corrupt_files)?;
             if self.missing_bytes > 0 {
-                let (word, number) = (words.missing_upper, self.missing.len());
+                let (word, number) = (words.missing_upper, self.missing);
                 write!(f, "\n  {word}{number}\n  MISSING SIZE:\t\t{} B", self.missing_bytes)?;
             }
             if self.corrupt > 0 {
@@ -214,7 +212,7 @@ impl fmt::Display for Totals {
         }
         let average = if self.blocks == 0 { 0.0 } else { self.replicas as f32 / self.blocks as f32 };
         write!(f, "\n {}{}", words.average, java(average))?;
-        write!(f, "\n {}{}\n {}{}", words.missing, self.missing.len(), words.corrupt, self.corrupt)?;
+        write!(f, "\n {}{}\n {}{}", words.missing, self.missing, words.corrupt, self.corrupt)?;
         write!(f, "\n {}{}", words.missing_replicas, self.missing_replicas)?;
         if self.replicas > 0 {
             f.write_str(&percent(self.missing_replicas, self.expected))?;
