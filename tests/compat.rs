@@ -118,8 +118,7 @@ fn compat_page_is_fresh() {
     let mut text = String::from(
         "# Compatibility with the Hadoop 3.5.0 NameNode\n\nMade by `tests/compat.rs` from the product's own tables (`COMPAT_WRITE=1` writes it anew). A method that is \
          missing answers as an unsupported call does in Hadoop; a record, an image section or a write that needs a missing feature is refused \
-         by the feature's name before anything is written.\n\nErasure coded files are written and read, but internal blocks that are lost are \
-         not rebuilt: the groups appear in no count of low redundancy, and a DataNode that has one does not finish its decommission.\n\n",
+         by the feature's name before anything is written.\n\n",
     );
     methods(&mut text);
     records(&mut text);
