@@ -80,7 +80,10 @@ fn format_of_a_directory_in_use() {
         let before = files(&case.name());
         let text = format!("Cannot lock storage {}. The directory is already locked", case.name().display());
         case.run(&["-format", "-force"]).expect(1, &text);
-        assert_eq!(files(&case.name()), before);
+        let after = files(&case.name());
+        let changed = after.keys().filter(|path| before.get(*path) != after.get(*path));
+        assert_eq!(changed.collect::<Vec<_>>(), Vec::<&std::path::PathBuf>::new());
+        assert_eq!(before.len(), after.len());
         node.stop();
     }
 }
@@ -124,17 +127,7 @@ fn options_of_later_versions() {
         return;
     }
     let case = Case::formatted("later");
-    for option in [
-        "-backup",
-        "-checkpoint",
-        "-rollingUpgrade started",
-        "-importCheckpoint",
-        "-initializeSharedEdits",
-        "-bootstrapStandby",
-        "-recover",
-    ] {
-        let words: Vec<_> = option.split(' ').collect();
-        let text = format!("The start option {} is not supported yet.", words[0]);
-        case.refused(&words, 1, &text);
+    for option in ["-backup", "-checkpoint"] {
+        case.refused(&[option], 1, &format!("The start option {option} is not supported yet."));
     }
 }

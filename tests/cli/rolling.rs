@@ -224,10 +224,10 @@ fn older(release: &str, layout: &str) {
         &text,
     );
     let coded = GetErasureCodingPolicyRequestProto { src: "/more".into() };
-    let coded = || client.call::<GetErasureCodingPolicyResponseProto>("getErasureCodingPolicy", &coded);
+    let coded = |client: &Client| client.call::<GetErasureCodingPolicyResponseProto>("getErasureCodingPolicy", &coded);
     match layout {
-        "-66" => assert!(coded().is_ok()),
-        _ => refused(coded(), "UnsupportedActionException", "getErasureCodingPolicy not supported."),
+        "-66" => assert!(coded(&client).is_ok()),
+        _ => refused(coded(&client), "UnsupportedActionException", "getErasureCodingPolicy not supported."),
     }
     client.safe_mode(SafeModeActionProto::SafemodeEnter).expect("safe mode");
     client.save_namespace();
@@ -255,7 +255,7 @@ fn older(release: &str, layout: &str) {
     client.safe_mode(SafeModeActionProto::SafemodeLeave).expect("safe mode");
     client.rolling(RollingUpgradeActionProto::Finalize).expect("an answer").expect("it was running");
     assert_eq!(case.layout(), "-67");
-    assert!(coded().is_ok());
+    assert!(coded(&client).is_ok());
     client.call::<SetStoragePolicyResponseProto>("setStoragePolicy", &nvdimm).expect("a policy");
     namenode.stop();
     assert_eq!(written(segments().last().expect("a segment")), -67);

@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use md5_of_file::write_digest;
+pub(super) use md5_of_file::write_digest;
 
 use super::client::{Client, refused};
 use super::datanode::DataNode;

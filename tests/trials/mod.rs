@@ -13,6 +13,7 @@ pub mod datanode;
 mod datanodes;
 mod disk;
 pub mod fixture;
+mod images;
 mod leases;
 mod listing;
 mod malformed;
