@@ -103,7 +103,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// An unsigned varint of up to ten bytes; bits above the 64th are dropped, as Java drops them.
-    #[inline]
+    #[inline(always)] // as `field`; out of line, the cursor would live in memory
     pub fn varint(&mut self) -> Result<u64, WireError> {
         match self.rest {
             [first, rest @ ..] if *first < 0x80 => {
@@ -115,7 +115,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// One of several bytes: eight at once where so many are there.
-    #[inline]
+    #[inline(always)]
     fn long_varint(&mut self) -> Result<u64, WireError> {
         if let Some(head) = self.rest.first_chunk() {
             let word = u64::from_le_bytes(*head);
@@ -125,30 +125,10 @@ impl<'a> Cursor<'a> {
                 self.rest = &self.rest[bits as usize / 8..];
                 return Ok(gather(word & (u64::MAX >> (64 - bits))));
             }
-        } else if let (Some(first), Some(last)) = (self.rest.first_chunk(), self.rest.last_chunk()) {
-            // four to seven bytes are left, as where a length ends a block: the halves overlap, which does no harm
-            let low = u64::from(u32::from_le_bytes(*first));
-            let word = low | u64::from(u32::from_le_bytes(*last)) << (8 * (self.rest.len() - 4));
-            let bits = (!word & 0x8080_8080_8080_8080).trailing_zeros() + 1;
-            if bits as usize <= 8 * self.rest.len() {
-                self.rest = &self.rest[bits as usize / 8..];
-                return Ok(gather(word & (u64::MAX >> (64 - bits))));
-            }
         }
-        self.any_varint()
-    }
-
-    #[cold]
-    fn any_varint(&mut self) -> Result<u64, WireError> {
-        let mut value = 0u64;
-        for (i, byte) in self.rest.iter().take(10).enumerate() {
-            value |= u64::from(byte & 0x7F) << (7 * i);
-            if *byte < 0x80 {
-                self.rest = &self.rest[i + 1..];
-                return Ok(value);
-            }
-        }
-        Err(if self.rest.len() < 10 { WireError::Truncated } else { WireError::VarintTooLong })
+        let (value, length) = any_varint(self.rest)?;
+        self.rest = &self.rest[length..];
+        Ok(value)
     }
 
     /// A `sint64`.
@@ -283,6 +263,30 @@ impl<'a> Iterator for Fields<'a> {
         }
         field.transpose()
     }
+}
+
+/// Value and length of a varint of any length. Not a method of the cursor, which then stays in registers.
+#[inline(never)]
+fn any_varint(bytes: &[u8]) -> Result<(u64, usize), WireError> {
+    if bytes.len() < 8
+        && let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk())
+    {
+        // four to seven bytes are left, as where a length ends a block: the halves overlap, which does no harm
+        let low = u64::from(u32::from_le_bytes(*first));
+        let word = low | u64::from(u32::from_le_bytes(*last)) << (8 * (bytes.len() - 4));
+        let bits = (!word & 0x8080_8080_8080_8080).trailing_zeros() + 1;
+        if bits as usize <= 8 * bytes.len() {
+            return Ok((gather(word & (u64::MAX >> (64 - bits))), bits as usize / 8));
+        }
+    }
+    let mut value = 0u64;
+    for (i, byte) in bytes.iter().take(10).enumerate() {
+        value |= u64::from(byte & 0x7F) << (7 * i);
+        if *byte < 0x80 {
+            return Ok((value, i + 1));
+        }
+    }
+    Err(if bytes.len() < 10 { WireError::Truncated } else { WireError::VarintTooLong })
 }
 
 /// The low seven bits of each byte, side by side.

@@ -3,8 +3,8 @@
 
 use crate::quota::{self, QuotaRecord};
 use crate::{Tree, side};
+use hashbrown::HashMap;
 use record::{Features, InodeHandle, KindTag, Store};
-use std::collections::HashMap;
 use vocab::quota::Usage;
 use vocab::storage_policy::UNSPECIFIED;
 

@@ -91,6 +91,9 @@ pub struct IdIndex {
     /// Live ids of each dense group, by its slot: those have no room for a count.
     dense_counts: Vec<u16>,
     len: u64,
+    /// Entries of a group being taken apart, and those of the one being made.
+    old: Vec<(u16, u32)>,
+    merged: Vec<(u16, u32)>,
 }
 
 impl Default for IdIndex {
@@ -106,7 +109,10 @@ fn split(id: i64) -> (i64, usize) {
 impl IdIndex {
     /// No id.
     pub fn new() -> IdIndex {
-        IdIndex { directory: Table::new(), words: Words::new(), dense_counts: Vec::new(), len: 0 }
+        IdIndex::of(Table::new(), Words::new(), Vec::new(), 0)
+    }
+    fn of(directory: Table, words: Words, dense_counts: Vec<u16>, len: u64) -> IdIndex {
+        IdIndex { directory, words, dense_counts, len, old: Vec::new(), merged: Vec::new() }
     }
     /// Gets memory for so many ids, handed out without large gaps.
     pub fn reserve(&mut self, ids: u64) {
@@ -239,11 +245,13 @@ impl IdIndex {
     /// the old and the new one. A group that is new is built at once in the form that suits it.
     pub fn insert_ascending(&mut self, entries: &[(i64, u32)], twice: &mut impl FnMut(i64, u32, u32)) {
         debug_assert!(entries.is_sorted_by_key(|(id, _)| *id));
-        let mut group: Vec<(u16, u32)> = Vec::new();
+        let mut group = std::mem::take(&mut self.merged);
         for run in entries.chunk_by(|a, b| a.0 >> GROUP_BITS == b.0 >> GROUP_BITS) {
             let number = run[0].0 >> GROUP_BITS;
             if self.group(number).is_some() || run.len() < 2 {
+                self.merged = group;
                 self.insert_run(number, run, twice);
+                group = std::mem::take(&mut self.merged);
                 continue;
             }
             group.clear();
@@ -258,6 +266,7 @@ impl IdIndex {
             self.directory.insert(number, slot.get());
             self.len += group.len() as u64;
         }
+        self.merged = group;
     }
     /// Sets handles of ids of one group, in place where it is dense and one by one else; many at once rebuild it.
     fn insert_run(&mut self, number: i64, run: &[(i64, u32)], twice: &mut impl FnMut(i64, u32, u32)) {
@@ -274,22 +283,31 @@ impl IdIndex {
     }
     fn merge_run(&mut self, number: i64, run: &[(i64, u32)], twice: &mut impl FnMut(i64, u32, u32)) {
         let Some(slot) = self.group(number) else { return };
-        let mut dense = [0u32; GROUP];
-        for (low, handle) in self.entries(slot) {
-            dense[usize::from(low)] = handle;
-        }
+        let (mut old, mut merged) = (std::mem::take(&mut self.old), std::mem::take(&mut self.merged));
+        self.collect(slot, &mut old);
+        merged.clear();
+        let mut left = &old[..];
         for (id, handle) in run {
-            let old = std::mem::replace(&mut dense[split(*id).1], *handle);
-            if old == 0 {
-                self.len += 1;
-            } else {
-                twice(*id, old, *handle);
+            let low = split(*id).1 as u16;
+            let below = left.iter().take_while(|(known, _)| *known < low).count();
+            merged.extend_from_slice(&left[..below]);
+            left = &left[below..];
+            match (left.first(), merged.last_mut()) {
+                (Some((known, before)), _) if *known == low => {
+                    twice(*id, *before, *handle);
+                    merged.push((low, *handle));
+                    left = &left[1..];
+                }
+                (_, Some(last)) if last.0 == low => twice(*id, std::mem::replace(&mut last.1, *handle), *handle),
+                _ => merged.push((low, *handle)),
             }
         }
-        let entries: Vec<_> = (0u16..).zip(dense).filter(|(_, handle)| *handle != 0).collect();
+        merged.extend_from_slice(left);
+        self.len += (merged.len() - old.len()) as u64;
         self.words.free(slot);
-        let slot = self.build(&entries);
+        let slot = self.build(&merged);
         self.directory.insert(number, slot.get());
+        (self.old, self.merged) = (old, merged);
     }
 
     /// Takes an id out; its handle comes back.
@@ -345,13 +363,27 @@ impl IdIndex {
 
     /// Live ids of a group with their handles, in order.
     fn entries(&self, slot: NonZeroU32) -> Vec<(u16, u32)> {
+        let mut entries = Vec::new();
+        self.collect(slot, &mut entries);
+        entries
+    }
+    /// The same in place of what `out` held.
+    fn collect(&self, slot: NonZeroU32, out: &mut Vec<(u16, u32)>) {
+        out.clear();
         let words = self.words.get(slot);
         match form(words) {
-            Form::Dense => (0u16..).zip(words.iter().copied()).filter(|(_, h)| *h != 0).collect(),
-            Form::List(n) => keys(words, n).iter().copied().zip(words[1..=n].iter().copied()).collect(),
+            Form::Dense => out.extend((0u16..).zip(words.iter().copied()).filter(|(_, h)| *h != 0)),
+            Form::List(n) => out.extend(keys(words, n).iter().copied().zip(words[1..=n].iter().copied())),
             Form::Rank(n) => {
-                let lows = (0..GROUP as u16).filter(|low| words[1 + usize::from(*low) / 32] >> (low % 32) & 1 == 1);
-                lows.zip(words[RANK_HEAD..RANK_HEAD + n].iter().copied()).collect()
+                let mut handles = words[RANK_HEAD..RANK_HEAD + n].iter();
+                for word in 0..GROUP / 64 {
+                    let mut left = bits(words, word);
+                    while let (true, Some(handle)) = (left != 0, handles.as_slice().first()) {
+                        out.push((word as u16 * 64 + left.trailing_zeros() as u16, *handle));
+                        left &= left - 1;
+                        handles.next();
+                    }
+                }
             }
         }
     }
@@ -382,7 +414,7 @@ impl IdIndex {
             words[0] = RANK | n as u32;
             entries.iter().zip(&mut words[RANK_HEAD..]).for_each(|((_, handle), word)| *word = *handle);
             entries.iter().for_each(|(low, _)| words[1 + usize::from(*low) / 32] |= 1 << (low % 32));
-            let counts: Vec<u16> = (0..GROUP / 64).map(|w| bits(words, w).count_ones() as u16).collect();
+            let counts: [u16; GROUP / 64] = std::array::from_fn(|w| bits(words, w).count_ones() as u16);
             let target: &mut [u16] = bytemuck::cast_slice_mut(&mut words[1 + GROUP / 32..RANK_HEAD]);
             let mut sum = 0;
             for (before, count) in target.iter_mut().zip(counts) {
@@ -453,7 +485,7 @@ impl Persist for IdIndex {
         self.words.page_sets_mut(sets);
     }
     fn write_rest(&self, rest: &mut RestWriter) {
-        let IdIndex { directory, words, dense_counts, len } = self;
+        let IdIndex { directory, words, dense_counts, len, old: _, merged: _ } = self;
         directory.write_rest(rest);
         words.write_rest(rest);
         rest.plain(dense_counts);
@@ -462,7 +494,8 @@ impl Persist for IdIndex {
     fn restore(pages: &mut PageSets, rest: &mut RestReader<'_>) -> Result<IdIndex, Malformed> {
         let directory = Table::restore(pages, rest)?;
         let words = Words::restore(pages, rest)?;
-        Ok(IdIndex { directory, words, dense_counts: rest.plain()?, len: rest.u64()? })
+        let dense_counts = rest.plain()?;
+        Ok(IdIndex::of(directory, words, dense_counts, rest.u64()?))
     }
 }
 

@@ -432,6 +432,9 @@ impl Lists {
         level.clear();
         for chunk in sorted.chunks(LEAF_MAX) {
             let (first, last) = (chunk[0], chunk[chunk.len() - 1]);
+            // all names are looked at: records first, then what they name, so that these waits overlap
+            chunk.iter().for_each(|child| store.prefetch_inode(*child));
+            chunk.iter().for_each(|child| store.prefetch_name(*child));
             let node = self.nodes.add(Kind::Leaf.words(chunk.len()));
             let words = self.nodes.get_mut(node);
             words[0] = Kind::Leaf.head(chunk.len());

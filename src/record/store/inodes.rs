@@ -315,6 +315,14 @@ impl Store {
     pub fn name(&self, h: InodeHandle) -> &[u8] {
         self.names.get(BytesRef::from_raw(self.record(h).get(f::NAME)))
     }
+    /// Asks for the memory of an inode that will be looked at soon.
+    pub fn prefetch_inode(&self, h: InodeHandle) {
+        self.inodes.prefetch(h.0);
+    }
+    /// The same of its name; looks at the inode.
+    pub fn prefetch_name(&self, h: InodeHandle) {
+        self.names.prefetch(BytesRef::from_raw(self.record(h).get(f::NAME)));
+    }
     /// Gives it another name.
     pub fn rename(&mut self, h: InodeHandle, new_name: &[u8]) {
         self.names.remove(BytesRef::from_raw(self.record(h).get(f::NAME)));

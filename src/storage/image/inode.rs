@@ -98,6 +98,29 @@ pub struct InodeRecord<'a> {
     pub kind: RecordKind<'a>,
 }
 
+/// Steps over a tag, if it comes next: writers put fields in order of their numbers, so that most of a record is met without a look at what else a tag
+/// could be.
+#[inline(always)]
+fn comes(cursor: &mut Cursor<'_>, tag: u8) -> bool {
+    match cursor.rest() {
+        [first, rest @ ..] if *first == tag => {
+            *cursor = Cursor::new(rest);
+            true
+        }
+        _ => false,
+    }
+}
+/// Tag of a field with one byte.
+const fn varint(number: u8) -> u8 {
+    number << 3
+}
+const fn fixed64(number: u8) -> u8 {
+    number << 3 | 1
+}
+const fn bytes(number: u8) -> u8 {
+    number << 3 | 2
+}
+
 impl<'a> InodeRecord<'a> {
     /// Decodes the message of one inode.
     ///
@@ -107,6 +130,18 @@ impl<'a> InodeRecord<'a> {
         let (mut tag, mut id, mut name) = (0, 0, &b""[..]);
         let (mut file, mut directory, mut symlink) = (None, None, None);
         let mut cursor = Cursor::new(message);
+        if comes(&mut cursor, varint(1)) {
+            tag = cursor.varint()?;
+        }
+        if comes(&mut cursor, varint(2)) {
+            id = cursor.varint()? as i64;
+        }
+        if comes(&mut cursor, bytes(3)) {
+            name = cursor.bytes()?;
+        }
+        if comes(&mut cursor, bytes(4)) {
+            file = Some(cursor.bytes()?);
+        }
         while let Some(field) = cursor.field()? {
             match field {
                 (1, Value::Varint(v)) => tag = v,
@@ -149,6 +184,26 @@ impl<'a> FileRecord<'a> {
             block_count: 0,
         };
         let mut cursor = Cursor::new(message);
+        if comes(&mut cursor, varint(1)) {
+            file.replication = cursor.varint()? as u32;
+        }
+        if comes(&mut cursor, varint(2)) {
+            file.attributes.mtime = cursor.varint()? as i64;
+        }
+        if comes(&mut cursor, varint(3)) {
+            file.attributes.atime = cursor.varint()? as i64;
+        }
+        if comes(&mut cursor, varint(4)) {
+            file.block_size = cursor.varint()?;
+        }
+        if comes(&mut cursor, fixed64(5)) {
+            file.attributes.permission = PackedPermission(cursor.fixed64()?);
+        }
+        file.blocks = cursor.rest();
+        while comes(&mut cursor, bytes(6)) {
+            cursor.bytes()?;
+            file.block_count += 1;
+        }
         loop {
             let rest = cursor.rest();
             let Some(field) = cursor.field()? else { break };
@@ -178,12 +233,21 @@ impl<'a> FileRecord<'a> {
 
     /// The blocks, in order.
     pub fn blocks(&self) -> impl Iterator<Item = Result<Block, WireError>> + 'a {
-        let blocks = Cursor::new(self.blocks).fields().filter_map(|field| match field {
-            Ok((6, Value::Bytes(b))) => Some(parse_block(b)),
-            Ok(_) => None,
-            Err(e) => Some(Err(e)),
-        });
-        blocks.take(self.block_count as usize)
+        let (mut cursor, mut left) = (Cursor::new(self.blocks), self.block_count);
+        std::iter::from_fn(move || {
+            left = left.checked_sub(1)?;
+            if comes(&mut cursor, bytes(6)) {
+                return Some(cursor.bytes().and_then(parse_block));
+            }
+            loop {
+                match cursor.field() {
+                    Ok(Some((6, Value::Bytes(b)))) => return Some(parse_block(b)),
+                    Ok(Some(_)) => {}
+                    Ok(None) => return None,
+                    Err(e) => return Some(Err(e)),
+                }
+            }
+        })
     }
 }
 
@@ -251,6 +315,15 @@ fn parse_construction(message: &[u8]) -> Result<(&[u8], &[u8]), WireError> {
 pub fn parse_block(message: &[u8]) -> Result<Block, WireError> {
     let mut block = Block::default();
     let mut cursor = Cursor::new(message);
+    if comes(&mut cursor, varint(1)) {
+        block.id = BlockId(cursor.varint()? as i64);
+    }
+    if comes(&mut cursor, varint(2)) {
+        block.stamp = GenerationStamp(cursor.varint()? as i64);
+    }
+    if comes(&mut cursor, varint(3)) {
+        block.length = cursor.varint()?;
+    }
     while let Some(field) = cursor.field()? {
         match field {
             (1, Value::Varint(v)) => block.id = BlockId(v as i64),

@@ -6,6 +6,7 @@ use hadoop_proto::wire::{Cursor, Value};
 use namespace::build::BuildError;
 use namespace::children;
 use record::{InodeHandle, Linker};
+use std::num::NonZeroU32;
 use vocab::InodeId;
 use vocab::path::compare_names;
 
@@ -24,6 +25,16 @@ pub(super) struct Linked {
     pub(super) error: Option<ImageError>,
 }
 
+impl Linked {
+    /// Forgets all; keeps the memory.
+    pub(super) fn clear(&mut self) {
+        self.parents.clear();
+        self.children.clear();
+        self.tags.clear();
+        self.error = None;
+    }
+}
+
 fn content(what: String) -> ImageError {
     ImageError::Content { section: "INODE_DIR", what }
 }
@@ -39,20 +50,23 @@ pub(super) struct LinkWorker<'l, 's> {
     references: &'l [InodeHandle],
     ids: Vec<i64>,
     others: Vec<u64>,
+    /// The group of ids looked at last: children are often made one after the other.
+    near: Option<(i64, NonZeroU32)>,
 }
 
 impl<'l, 's> LinkWorker<'l, 's> {
     pub(super) fn new(linker: &'l Linker<'s>, root: InodeHandle, references: &'l [InodeHandle]) -> LinkWorker<'l, 's> {
-        LinkWorker { linker, root, references, ids: Vec::new(), others: Vec::new() }
+        LinkWorker { linker, root, references, ids: Vec::new(), others: Vec::new(), near: None }
     }
 
     /// Links one part, up to its first error.
-    pub(super) fn link(&mut self, part: &Part) -> Linked {
-        let mut out = Linked { place: part.place, ..Linked::default() };
+    pub(super) fn link(&mut self, part: &Part, out: &mut Linked) {
+        out.clear();
+        out.place = part.place;
         let mut records = part.records();
         loop {
             let done = match records.next() {
-                Ok(Some(message)) => self.directory(&records, message, &mut out),
+                Ok(Some(message)) => self.directory(&records, message, out),
                 Ok(None) => break,
                 Err(error) => Err(error),
             };
@@ -61,13 +75,13 @@ impl<'l, 's> LinkWorker<'l, 's> {
                 break;
             }
         }
-        out
     }
 
     fn directory(&mut self, records: &Records<'_>, message: &[u8], out: &mut Linked) -> Result<(), ImageError> {
         let parent = self.parse(records, message)?;
         let missing = |id: i64| content(format!("directory {parent} needs inode {id}, which the image does not have"));
-        let find = |id: i64| self.linker.find(id).ok_or_else(|| missing(id));
+        let (linker, near) = (self.linker, &mut self.near);
+        let mut find = |id: i64| linker.find(near, id).ok_or_else(|| missing(id));
         let (directory, first) = (find(parent)?, out.children.len());
         for id in &self.ids {
             let child = find(*id)?;

@@ -202,12 +202,13 @@ impl Stages<'_> {
         let (mut failure, mut large) = (Failure::default(), Vec::new());
         let linker = built.store.linker();
         let mut worker = LinkWorker::new(&linker, built.build.root(), &references);
+        let mut linked = Linked::default();
         self.read_apart(SectionName::InodeDir, &head, &buffers, &mut |piece| {
             match piece {
                 Piece::Part(part) => {
-                    let linked = worker.link(&part);
+                    worker.link(&part, &mut linked);
                     enter(
-                        linked,
+                        &mut linked,
                         &linker,
                         &mut built.build,
                         &mut built.parents,
@@ -345,7 +346,7 @@ impl Stages<'_> {
     ) -> Result<(), ImageError> {
         let Built { store, build, parents, totals, .. } = built;
         let (mut failure, mut large) = (Failure::default(), Vec::new());
-        let (links, root) = (&Mutex::new(links), build.root());
+        let (links, spare, root) = (&Mutex::new(links), &Spare::<Linked>(Mutex::default()), build.root());
         let linker = &store.linker();
         std::thread::scope(|scope| {
             let (done, linked) = sync_channel::<Linked>(self.threads * WAITING);
@@ -354,14 +355,17 @@ impl Stages<'_> {
                 scope.spawn(move || {
                     let mut worker = LinkWorker::new(linker, root, references);
                     while let Some(piece) = next(links) {
-                        let out = match piece {
+                        let mut out = spare.take();
+                        match piece {
                             Piece::Part(part) => {
-                                let out = worker.link(&part);
+                                worker.link(&part, &mut out);
                                 buffers.give_back(part.buffer);
-                                out
                             }
-                            Piece::Failed(place, error) => Linked { place, error: Some(error), ..Linked::default() },
-                        };
+                            Piece::Failed(place, error) => {
+                                out.clear();
+                                (out.place, out.error) = (place, Some(error));
+                            }
+                        }
                         if done.send(out).is_err() {
                             break;
                         }
@@ -369,8 +373,9 @@ impl Stages<'_> {
                 });
             }
             drop(done);
-            for part in linked {
-                enter(part, linker, build, parents, totals, &mut large, &mut failure);
+            for mut part in linked {
+                enter(&mut part, linker, build, parents, totals, &mut large, &mut failure);
+                spare.give_back(part);
             }
         });
         failure.outcome()?;
@@ -499,7 +504,7 @@ pub(super) fn share(threads: usize, pages: u32, sums: usize, add: &(dyn Fn(u32, 
 
 /// Enters the child lists of a part.
 fn enter(
-    part: Linked,
+    part: &mut Linked,
     linker: &record::Linker<'_>,
     build: &mut Build,
     parents: &mut Vec<InodeHandle>,
@@ -509,7 +514,7 @@ fn enter(
 ) {
     let Linked { place, parents: directories, children, tags, error } = part;
     let mut from = 0;
-    for (directory, count) in directories {
+    for (directory, count) in directories.iter().copied() {
         let range = from..from + count as usize;
         from = range.end;
         if !build.put_tagged(linker, directory, &children[range.clone()], &tags[range.clone()]) {
@@ -520,8 +525,8 @@ fn enter(
         }
         totals.linked += u64::from(count);
     }
-    if let Some(error) = error {
-        failure.note(place, error);
+    if let Some(error) = error.take() {
+        failure.note(*place, error);
     }
 }
 
