@@ -25,6 +25,7 @@ pub fn run(world: &mut World, line: &Line) -> Option<Printed> {
             data_nodes(world, line)
         }
         "restart" | "crash" | "stop" | "start" | "checkpoint" | "save" | "roll" | "safe-mode" => process(world, line),
+        "rolling-upgrade" => Some(rolling_upgrade(world, line)),
         "scrub" => {
             let mut scrub = LazyPersistScrub::default();
             while world.turn(line, |turn| scrub.step(turn, 1)) {}
@@ -191,7 +192,8 @@ fn report_cached(world: &World, n: u32) {
 }
 
 fn obey_rebuild(world: &mut World, rebuild: &blocks::Rebuild) {
-    let stripe = world.state(|state| state.tree.erasure_coding.stripe(rebuild.policy)).expect("a policy of the file system");
+    let stripe =
+        world.state(|state| state.tree.erasure_coding.stripe(rebuild.policy)).expect("a policy of the file system");
     let there = |index: &u8| rebuild.live.contains(index) || rebuild.excluded.contains(index);
     let missing: Vec<u8> = (0..stripe.units()).filter(|index| !there(index)).collect();
     for (index, target) in missing.into_iter().zip(&rebuild.targets) {
@@ -289,6 +291,21 @@ fn process(world: &mut World, line: &Line) -> Option<Printed> {
         }
         _ => return None,
     })
+}
+
+/// `rolling-upgrade query`, `start` or `finalize`.
+fn rolling_upgrade(world: &mut World, line: &Line) -> Printed {
+    let (engine, caller) = (world.engine(), world.caller(line));
+    let told = match line.text(0).as_str() {
+        "start" => world.runtime.block_on(engine.start_rolling_upgrade(&caller)).map(Some),
+        "finalize" => world.runtime.block_on(engine.finalize_rolling_upgrade(&caller)),
+        _ => engine.rolling_upgrade(&caller),
+    };
+    let shown = |told: engine::RollingUpgrade| {
+        let state = if told.finalized.is_some() { "finalized" } else { "runs" };
+        format!("{state}, {} image to go back to", if told.rollback_image { "an" } else { "no" })
+    };
+    told.map(|told| told.map_or_else(|| "none".to_owned(), shown))
 }
 
 /// Records that only other releases write, put behind the log while nobody serves: `older-log OP_SET_NS_QUOTA /d 5`.
