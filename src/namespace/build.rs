@@ -225,6 +225,18 @@ struct Frame {
 }
 
 impl Tree {
+    /// What older names of a renamed directory count is not told by each change of an open file below it: where there is a past, quotas are counted
+    /// anew at every start, from an image or not.
+    pub(crate) fn recount_past(&mut self, store: &Store) {
+        if self.snapshots.is_empty() {
+            return;
+        }
+        let inodes = self.inode_count;
+        self.count_all(store);
+        self.count_past_quotas(store);
+        self.inode_count = inodes;
+    }
+
     /// One walk over the whole tree that counts inodes and the use of every quota directory.
     fn count_all(&mut self, store: &Store) {
         self.inode_count = 0;

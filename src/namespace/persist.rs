@@ -68,6 +68,7 @@ impl Tree {
             zones: (0..rest.length(4)?).map(|_| zone(rest)).collect::<Result<_, _>>()?,
         };
         tree.derive_leases(store);
+        tree.recount_past(store);
         Ok(tree)
     }
 }

@@ -18,8 +18,6 @@ pub fn field(message: &str, field: &str) -> bool {
             | ("ContentSummaryProto" | "QuotaUsageProto", "typeQuotaInfos")
             // so does the space that it keeps for a quota (its own content summary, which is compared, says otherwise)
             | ("QuotaUsageProto", "spaceConsumed")
-            // groups take no part in redundancy here yet
-            | ("GetFsStatsResponseProto", "under_replicated")
             // of the process, not of the file system
             | ("DatanodeInfoProto", "lastUpdate" | "lastUpdateMonotonic" | "lastBlockReportTime")
             | ("DatanodeInfoProto", "lastBlockReportMonotonic" | "numBlocks")

@@ -136,10 +136,11 @@ impl Side {
         0
     }
 
-    /// The recovery ends with what the primary has of the block.
+    /// The recovery ends with what the primary has of the block, or another node: of a group one has the first cell, which is all that there is.
     fn recover(&mut self, at: usize, block: &hadoop_proto::hdfs::RecoveringBlockProto) {
         let b = block.block.b.clone();
-        let held = self.nodes[at].replicas[0].iter().find(|r| r.block_id as u64 == b.block_id).map(|r| r.length);
+        let of_node = |node: &DataNode| node.replicas[0].iter().find(|r| r.block_id as u64 == b.block_id).map(|r| r.length);
+        let held = of_node(&self.nodes[at]).or_else(|| self.nodes.iter().find_map(of_node));
         let length = block.truncate_block.as_ref().map_or(held.unwrap_or(0), |cut| cut.num_bytes());
         let new = ExtendedBlockProto { generation_stamp: block.new_gen_stamp, num_bytes: Some(length), ..b.clone() };
         let _ = self.nodes[at].commit_synchronization(&b, block.new_gen_stamp, length);

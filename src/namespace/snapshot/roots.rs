@@ -80,10 +80,22 @@ impl Tree {
         }
         current.is_some()
     }
-    /// The directories that allow snapshots from an inode down.
+    /// The directories that allow snapshots from an inode down, as a walk meets them that goes by names.
     pub fn snapshot_roots_below(&self, store: &Store, inode: InodeHandle) -> Vec<Root> {
         let roots = self.snapshots.roots.values();
-        roots.filter(|root| self.is_below(store, root.directory, inode)).cloned().collect()
+        let mut below: Vec<_> = roots.filter(|root| self.is_below(store, root.directory, inode)).cloned().collect();
+        let names = |root: &Root| -> Vec<Box<[u8]>> {
+            let mut names: Vec<Box<[u8]>> = Vec::new();
+            let mut current = Some(root.directory);
+            while let Some(directory) = current.filter(|d| *d != inode) {
+                names.push(store.name(directory).into());
+                current = store.parent(directory);
+            }
+            names.reverse();
+            names
+        };
+        below.sort_by_cached_key(names);
+        below
     }
 
     /// Lets a directory have snapshots.

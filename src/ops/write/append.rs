@@ -72,6 +72,7 @@ impl Write for Append {
             let mut last = view.last_for_append(b, status.length);
             if self.new_block {
                 last.located.locations.clear();
+                last.located.indices = None; // nor is a group told as one
                 last.offset = u64::MAX;
             }
             last

@@ -55,7 +55,7 @@ impl Write for Concat {
         if view.zone_of_path(&resolved).is_some() {
             return Err(illegal("concat can not be called for files in an encryption zone.".to_owned()));
         }
-        let target = view.file_of(&resolved)?;
+        let target = view.file_named(resolved.last(), &text)?;
         if view.state.is_open(target) {
             return Err(illegal(format!("concat: target file {text} is under construction")));
         }
@@ -95,7 +95,7 @@ impl Concat {
             let resolved = view.resolve(path, Walk::Write)?;
             view.check_inode(&resolved, Action::READ)?;
             view.check_parent(&resolved, Action::WRITE)?;
-            let file = view.file_of(&resolved)?;
+            let file = view.file_named(resolved.last(), &view.path_text(path))?;
             let text = resolved.path_text();
             if store.parent(file) != store.parent(target) {
                 return Err(illegal(format!(

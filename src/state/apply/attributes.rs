@@ -5,7 +5,7 @@ use crate::fit::attributes::added_policy;
 use crate::tokens::{MasterKey, Token};
 use crate::{Applied, Effect, RetryPayload, State};
 use edit::Record;
-use record::{InodeHandle, InodeKind};
+use record::{Features, InodeHandle, InodeKind};
 use vocab::erasure_coding::{ErasureCodingPolicy, PolicyState};
 use vocab::quota::Quota;
 use vocab::xattr::{Xattr, XattrNamespace};
@@ -25,7 +25,10 @@ impl State {
         inode: InodeHandle,
     ) -> Applied {
         let only_access_time = matches!(record, Record::Times { mtime, .. } if mtime.0 < 0);
-        if !(only_access_time && cx.policy.snapshot_skips_access_time) {
+        // nor is it a change to take an ACL away that is not there
+        let no_acl = matches!(record, Record::SetAcl { entries, .. } if entries.is_empty())
+            && !self.store.features(inode).contains(Features::ACL);
+        if !(no_acl || only_access_time && cx.policy.snapshot_skips_access_time) {
             self.capture(inode);
         }
         let State { store, tree, .. } = self;
