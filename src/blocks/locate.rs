@@ -82,7 +82,7 @@ impl Blocks {
         located.locations.shuffle(&mut self.random());
         let here = reader.node.and_then(|n| self.registry.node(n)).map(|n| (n.location.clone(), n.number));
         located.locations.sort_by_key(|t| {
-            let Some(node) = self.registry.node(t.node) else { return (3, u32::MAX) };
+            let Some(node) = self.registry.node(t.node) else { return (3, u32::MAX, 0) };
             let rank = match node.admin {
                 crate::AdminState::Decommissioned => 3,
                 crate::AdminState::EnteringMaintenance | crate::AdminState::Decommissioning => 2,
@@ -95,7 +95,12 @@ impl Blocks {
                 (None, Some(rack)) => distance((rack, "reader"), (&node.location, "node")),
                 (None, None) => 0,
             };
-            (rank, near)
+            let second = match &self.settings {
+                settings if settings.load_for_read => node.stats.xceivers,
+                settings if settings.medium_for_read => t.kind as u32,
+                _ => 0,
+            };
+            (rank, near, second)
         });
     }
 }

@@ -19,6 +19,10 @@ pub struct Settings {
     pub stale_interval_ms: u64,
     /// Whether stale nodes come last in block locations.
     pub avoid_stale_for_read: bool,
+    /// Whether of equally near nodes the less busy come first in block locations.
+    pub load_for_read: bool,
+    /// Whether of equally near nodes those with the replica on a faster medium come first, if the load does not count.
+    pub medium_for_read: bool,
     /// Whether stale nodes are no targets.
     pub avoid_stale_for_write: bool,
     /// Share of stale nodes above which they are targets all the same.
@@ -117,6 +121,8 @@ impl Default for Settings {
             tolerated_heartbeats: 4,
             stale_interval_ms: 30_000,
             avoid_stale_for_read: false,
+            load_for_read: false,
+            medium_for_read: false,
             avoid_stale_for_write: false,
             stale_write_ratio: 0.5,
             consider_load: true,

@@ -3,7 +3,9 @@
 use super::reload::resolved;
 use blocks::{HostEntry, Hosts};
 use serde::Deserialize;
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 use vocab::TimeMs;
 
 /// What the list says of one DataNode (Hadoop's `DatanodeAdminProperties`).
@@ -31,14 +33,24 @@ enum AdminState {
     InMaintenance,
 }
 
-/// Reads the list.
+/// Reads the list, within this time if there is a limit.
 ///
 /// # Errors
 /// The file and what is wrong with it.
-pub fn read(file: &Path) -> Result<Hosts, String> {
+pub fn read(file: &Path, limit: Option<Duration>) -> Result<Hosts, String> {
     let named = |error: &dyn std::fmt::Display| format!("{}: {error}", file.display());
-    let text = std::fs::read_to_string(file).map_err(|e| named(&e))?;
+    let text = match limit {
+        None => std::fs::read_to_string(file).map_err(|e| named(&e))?,
+        Some(limit) => read_in_time(file.to_owned(), limit).map_err(|e| named(&e))?,
+    };
     parse(&text).map_err(|e| named(&e))
+}
+
+/// A file on a disk that may hang; who reads it is left behind then.
+fn read_in_time(file: PathBuf, limit: Duration) -> io::Result<String> {
+    let (sender, receiver) = std::sync::mpsc::channel();
+    std::thread::spawn(move || sender.send(std::fs::read_to_string(file)));
+    receiver.recv_timeout(limit).unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
 }
 
 fn parse(text: &str) -> Result<Hosts, String> {
@@ -75,6 +87,21 @@ fn parse(text: &str) -> Result<Hosts, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_list_that_nobody_delivers_is_given_up() {
+        let folder = std::env::temp_dir().join(format!("ironroot-hosts-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let (pipe, list) = (folder.join("pipe"), folder.join("list"));
+        // who opens a pipe for reading waits for a writer
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo");
+        assert!(made.success());
+        let error = read(&pipe, Some(Duration::from_millis(50))).expect_err("nobody writes");
+        assert!(error.ends_with("pipe: timed out"), "{error}");
+        std::fs::write(&list, "[]").expect("a list");
+        assert!(read(&list, Some(Duration::from_secs(10))).is_ok());
+        std::fs::remove_dir_all(&folder).expect("own folder");
+    }
 
     #[test]
     fn both_forms_of_the_list() {

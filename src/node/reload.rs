@@ -127,7 +127,7 @@ impl server::service::Reload for Files {
 pub fn hosts(settings: &DatanodeHosts) -> Result<Hosts, String> {
     if settings.form == HostsForm::Json {
         return match &settings.include_file {
-            Some(file) => hosts_json::read(file),
+            Some(file) => hosts_json::read(file, settings.read_limit),
             None => Ok(Hosts::default()),
         };
     }

@@ -196,3 +196,34 @@ fn replicas_on_as_many_racks_as_there_can_be() {
     [1, 2, 4].into_iter().for_each(|n| w.received(n, block));
     assert_eq!(w.blocks.stats(&w.store, w.now.monotonic).badly_distributed, 1);
 }
+
+#[test]
+fn of_equally_near_nodes_the_less_busy_or_the_faster_come_first() {
+    let mut w = World::new(Settings { load_for_read: true, ..Settings::default() });
+    let nodes = [(1, 30, StorageKind::Disk), (2, 10, StorageKind::Archive), (3, 20, StorageKind::Ssd)];
+    for (n, xceivers, kind) in nodes {
+        w.node(n);
+        let (who, mut beat) = (w.registration(n), Heartbeat { xceivers, ..w.figures(n) });
+        beat.volumes[0].volume = VolumeId { id: format!("DS-{n}-2").into(), kind, ..beat.volumes[0].volume.clone() };
+        w.blocks.heartbeat(&mut w.store, &who, &beat, w.now).expect("heartbeat");
+    }
+    let (b, block) = w.block(1, 3);
+    for (n, _, kind) in nodes {
+        let volume = VolumeId { id: format!("DS-{n}-2").into(), state: VolumeState::Normal, kind };
+        let entry = IncrementalEntry { block, kind: IncrementalKind::Received, delete_hint: None };
+        let node = w.number(n);
+        w.blocks.incremental_report(&mut w.store, node, &volume, [entry].into_iter(), w.now).expect("a report");
+    }
+    let sorted = |w: &World| {
+        let mut located = w.blocks.locate(&w.store, b);
+        w.blocks.sort_locations(&mut located, &Reader::default(), w.now.monotonic);
+        located.locations.iter().map(|t| t.node).collect::<Vec<_>>()
+    };
+    for _ in 0..10 {
+        assert_eq!(sorted(&w), [w.number(2), w.number(3), w.number(1)]);
+    }
+    w.blocks.settings = Settings { medium_for_read: true, ..Settings::default() };
+    for _ in 0..10 {
+        assert_eq!(sorted(&w), [w.number(3), w.number(1), w.number(2)]);
+    }
+}

@@ -209,6 +209,12 @@ pub struct Placement {
     pub stale_ratio_for_write: f32,
     /// Stale nodes come last in locations (`dfs.namenode.avoid.read.stale.datanode`).
     pub avoid_stale_for_read: bool,
+    /// Of nodes that are equally near a reader the less busy come first (`dfs.namenode.read.considerLoad`).
+    pub load_for_read: bool,
+    /// Of nodes that are equally near a reader those with faster media come first (`dfs.namenode.read.considerStorageType`).
+    pub medium_for_read: bool,
+    /// Heartbeats that a node may miss before its replicas are the first to go (`dfs.namenode.tolerate.heartbeat.multiplier`).
+    pub tolerated_heartbeats: u32,
 }
 
 impl Placement {
@@ -230,6 +236,9 @@ impl Placement {
             avoid_stale_for_write: reader.boolean("dfs.namenode.avoid.write.stale.datanode")?,
             stale_ratio_for_write: ratio,
             avoid_stale_for_read: reader.boolean("dfs.namenode.avoid.read.stale.datanode")?,
+            load_for_read: reader.boolean("dfs.namenode.read.considerLoad")?,
+            medium_for_read: reader.boolean("dfs.namenode.read.considerStorageType")?,
+            tolerated_heartbeats: reader.count("dfs.namenode.tolerate.heartbeat.multiplier", 0)?,
         })
     }
 }
@@ -383,6 +392,8 @@ pub struct DatanodeHosts {
     pub exclude_file: Option<PathBuf>,
     /// Form of these files (`dfs.namenode.hosts.provider.classname`).
     pub form: HostsForm,
+    /// How long reading the JSON file may take, if there is a limit (`dfs.hosts.timeout`).
+    pub read_limit: Option<Duration>,
     /// An address without a name is refused (`dfs.namenode.datanode.registration.ip-hostname-check`).
     pub check_hostname: bool,
     /// Oldest release that may register (`dfs.namenode.min.supported.datanode.version`).
@@ -395,6 +406,10 @@ impl DatanodeHosts {
             include_file: reader.non_empty("dfs.hosts")?.map(PathBuf::from),
             exclude_file: reader.non_empty("dfs.hosts.exclude")?.map(PathBuf::from),
             form: HostsForm::of_class(reader.text("dfs.namenode.hosts.provider.classname")?),
+            read_limit: match reader.int("dfs.hosts.timeout")? {
+                limit if limit > 0 => Some(Duration::from_millis(limit.unsigned_abs().into())),
+                _ => None,
+            },
             check_hostname: reader.boolean("dfs.namenode.datanode.registration.ip-hostname-check")?,
             min_version: reader.text("dfs.namenode.min.supported.datanode.version")?,
         })
