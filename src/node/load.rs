@@ -131,12 +131,6 @@ impl Load<'_> {
             self.read_pretransactional(&directories, info.layout)?
         };
         let Read { state, checkpoint, last, replayed, arena, finalized } = read;
-        match state.store.striped_count() {
-            0 => {}
-            groups => tracing::warn!(
-                "{groups} block groups of erasure coded files: their lost internal blocks are not rebuilt by this version"
-            ),
-        }
         let upgrade_finalized = inspection.upgrade_finalized;
         // what an online checkpoint will do soon need not be waited for
         let online = arena.is_some() && self.settings.checkpoints.online;
