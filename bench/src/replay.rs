@@ -48,7 +48,7 @@ fn measure(records: usize, java: bool, folder: &Path) -> Result<(), String> {
         line("  CPU of the thread that applies", applying);
     }
     if java {
-        let started = start(Side::Java, &source, &folder.join("java"), 2_048, false)?;
+        let started = start(Side::Java, &source, &folder.join("java"), 2_048, false, None)?;
         let phase = started.phases.iter().find(|phase| phase.0 == "LoadingEdits");
         line("java", phase.ok_or("no phase LoadingEdits")?.1 / 1e3);
     }

@@ -207,6 +207,8 @@ impl World {
             should_replicate: false,
             erasure_coding_policy: None,
             storage_policy: None,
+            versions: Vec::new(),
+            data_key: None,
         }
     }
 

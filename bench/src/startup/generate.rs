@@ -6,6 +6,7 @@
 //!
 //! Memory: a few bytes a directory (fresh), 12 an inode besides (aged).
 
+use super::ask::{Expected, Known};
 use super::shape::{Node, Shape};
 use hadoop_proto::wire::Sink;
 use md5::{Digest, Md5};
@@ -25,6 +26,15 @@ impl Profile {
     pub fn name(self) -> &'static str {
         if self == Profile::Fresh { "fresh" } else { "aged" }
     }
+}
+
+/// Files that are asked for after a load.
+const SAMPLE: u64 = 10_000;
+
+/// What was generated.
+pub struct Generated {
+    pub figures: Figures,
+    pub expected: Expected,
 }
 
 /// What a namespace must count after it was loaded.
@@ -100,7 +110,7 @@ impl Image {
 }
 
 /// Writes VERSION, `seen_txid`, image and digest under `folder/current`, as after a format.
-pub fn generate(folder: &Path, files: u64, profile: Profile) -> io::Result<Figures> {
+pub fn generate(folder: &Path, files: u64, profile: Profile) -> io::Result<Generated> {
     let current = folder.join("current");
     fs::create_dir_all(&current)?;
     let name = format!("fsimage_{:019}", 0);
@@ -110,8 +120,8 @@ pub fn generate(folder: &Path, files: u64, profile: Profile) -> io::Result<Figur
     image.put(b"HDFSIMG1")?;
     image.section("NS_INFO", |image, out| image.message(out, &name_system(&shape)))?;
     image.section("ERASURE_CODING", |image, out| image.message(out, &[]))?;
-    let mut blocks = 0;
-    image.section("INODE", |image, out| inodes(image, out, &shape, &mut blocks))?;
+    let (mut blocks, mut bytes) = (0, 0);
+    image.section("INODE", |image, out| inodes(image, out, &shape, &mut blocks, &mut bytes))?;
     image.section("INODE_DIR", |image, out| directories(image, out, &shape))?;
     image.section("FILES_UNDERCONSTRUCTION", |_, _| Ok(()))?;
     image.section("SNAPSHOT", |image, out| image.message(out, &fields(&[(1, 0), (3, 0)])))?;
@@ -123,7 +133,13 @@ pub fn generate(folder: &Path, files: u64, profile: Profile) -> io::Result<Figur
     fs::write(current.join(format!("{name}.md5")), format!("{digest} *{name}\n"))?;
     fs::write(current.join("seen_txid"), "0\n")?;
     fs::write(current.join("VERSION"), version())?;
-    Ok(Figures { inodes: shape.inodes(), blocks, image_bytes })
+    let sample = shape.sample(SAMPLE).into_iter().map(|(node, path)| {
+        let blocks = block_count(node.random);
+        Known { path, id: node.id, length: file_bytes(node.random), blocks }
+    });
+    let expected =
+        Expected { files: shape.files(), directories: shape.directory_count(), bytes, sample: sample.collect() };
+    Ok(Generated { figures: Figures { inodes: shape.inodes(), blocks, image_bytes }, expected })
 }
 
 /// VERSION of a name node that was formatted.
@@ -158,7 +174,7 @@ fn fixed64(out: &mut Vec<u8>, number: u8, value: u64) {
     out.extend_from_slice(&value.to_le_bytes());
 }
 
-fn inodes(image: &mut Image, out: &mut Vec<u8>, shape: &Shape, blocks: &mut u64) -> io::Result<()> {
+fn inodes(image: &mut Image, out: &mut Vec<u8>, shape: &Shape, blocks: &mut u64, bytes: &mut u64) -> io::Result<()> {
     image.message(out, &fields(&[(1, shape.last_id()), (2, shape.inodes())]))?;
     let (mut body, mut message) = (Vec::new(), Vec::new());
     for node in shape.stored() {
@@ -169,6 +185,7 @@ fn inodes(image: &mut Image, out: &mut Vec<u8>, shape: &Shape, blocks: &mut u64)
             5
         } else {
             *blocks += file_body(&mut body, &node, shape.aged());
+            *bytes += file_bytes(node.random);
             4
         };
         message.put_varint_field(1, if node.is_directory { 2 } else { 1 });
@@ -204,6 +221,15 @@ fn block_count(random: u64) -> u64 {
     }
 }
 
+/// Bytes of the last block.
+fn last_bytes(random: u64) -> u64 {
+    1 + (random >> 20) % BLOCK_BYTES
+}
+/// Bytes of a file.
+fn file_bytes(random: u64) -> u64 {
+    (block_count(random) - 1) * BLOCK_BYTES + last_bytes(random)
+}
+
 fn file_body(out: &mut Vec<u8>, node: &Node, aged: bool) -> u64 {
     let random = node.random;
     let count = block_count(random);
@@ -218,7 +244,7 @@ fn file_body(out: &mut Vec<u8>, node: &Node, aged: bool) -> u64 {
         let legacy = aged && random >> 24 & 15 < 2 && count == 1;
         let id = if legacy { random.wrapping_mul(0x9e37_79b9_7f4a_7c15) } else { FIRST_BLOCK + sequential };
         let stamp = if legacy { 1000 + random % 900_000 } else { LEGACY_LIMIT + sequential };
-        let length = if at + 1 < count { BLOCK_BYTES } else { 1 + (random >> 20) % BLOCK_BYTES };
+        let length = if at + 1 < count { BLOCK_BYTES } else { last_bytes(random) };
         out.put_bytes_field(6, &fields(&[(1, id), (2, stamp), (3, length)]));
     }
     if aged {
@@ -291,7 +317,7 @@ mod tests {
     fn what_is_generated_loads_and_counts_as_told() {
         let folder = std::env::temp_dir().join(format!("bench-generate-{}", std::process::id()));
         for profile in [Profile::Fresh, Profile::Aged] {
-            let figures = generate(&folder, 3_000, profile).expect("written");
+            let Generated { figures, expected } = generate(&folder, 3_000, profile).expect("written");
             let name = format!("fsimage_{:019}", 0);
             let read = |name: &str| fs::read(folder.join("current").join(name)).expect("there");
             let (image, digest_name) = (read(&name), format!("{name}.md5"));
@@ -301,6 +327,12 @@ mod tests {
             assert_eq!(state.tree.inode_count(), figures.inodes, "{profile:?}");
             assert_eq!(state.store.blocks().count() as u64, figures.blocks, "{profile:?}");
             assert_eq!(state.tree.check(&state.store), Vec::<String>::new(), "{profile:?}");
+            assert_eq!((expected.files, expected.directories + 3_000), (3_000, figures.inodes), "{profile:?}");
+            assert_eq!(expected.sample.len() as u64, SAMPLE);
+            for known in &expected.sample {
+                let Ok(found) = state.tree.resolve(&state.store, known.path.as_bytes()) else { panic!("{known:?}") };
+                assert_eq!(found.last().map(|inode| state.store.inode_id(inode).0), Some(known.id as i64), "{known:?}");
+            }
         }
         fs::remove_dir_all(folder).expect("removed");
     }

@@ -1,18 +1,20 @@
 //! Purpose: start-up of a whole name node, ours and Java's on the same directory in the same run: load, save, memory.
 //! Called by: the command line (`bench startup`).
-//! Calls: the two programs through their start commands, their web pages, /proc.
+//! Calls: the two programs through their start commands, their web pages, their RPC port, /proc.
 //! Never: links the product: it is measured from outside, as a rival is.
 //! Invariants: each start gets a directory of its own (the image is a second name of one file); a start counts only if the name node tells
-//! the generator's figures.
+//! the generator's figures, answers status and blocks of 10,000 files taken at random, and counts what was made.
 
+mod ask;
 mod generate;
 mod page;
 pub mod process;
 mod report;
 mod shape;
 
+use ask::Expected;
 pub use generate::version;
-use generate::{Figures, Profile, generate};
+use generate::{Figures, Generated, Profile, generate};
 use process::{Side, Started};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -123,14 +125,15 @@ fn measure(options: &Options) -> Result<Vec<Series>, String> {
     if let Some(image) = &options.image {
         let source = options.work.join("source");
         let figures = copy(image, &source)?;
-        all.push(series(options, "image", &source, figures)?);
+        all.push(series(options, "image", &source, figures, None)?);
         return Ok(all);
     }
     for profile in &options.profiles {
         for files in &options.files {
             let source = options.work.join(format!("source-{}-{files}", profile.name()));
-            let figures = generate(&source, *files, *profile).map_err(|e| format!("{}: {e}", source.display()))?;
-            all.push(series(options, profile.name(), &source, figures)?);
+            let Generated { figures, expected } =
+                generate(&source, *files, *profile).map_err(|e| format!("{}: {e}", source.display()))?;
+            all.push(series(options, profile.name(), &source, figures, Some(&expected))?);
             fs::remove_dir_all(&source).map_err(|e| format!("{}: {e}", source.display()))?;
         }
     }
@@ -153,7 +156,13 @@ fn copy(image: &Path, folder: &Path) -> Result<Figures, String> {
     Ok(Figures { image_bytes, ..Figures::default() })
 }
 
-fn series(options: &Options, name: &str, source: &Path, figures: Figures) -> Result<Series, String> {
+fn series(
+    options: &Options,
+    name: &str,
+    source: &Path,
+    figures: Figures,
+    expected: Option<&Expected>,
+) -> Result<Series, String> {
     let md5sum_s = md5sum(source)?;
     let mut samples = Vec::new();
     for round in 0..options.rounds {
@@ -164,7 +173,7 @@ fn series(options: &Options, name: &str, source: &Path, figures: Figures) -> Res
         for side in sides {
             let folder = options.work.join(format!("{name}-{}-{round}", side.name()));
             let heap = options.heap.unwrap_or_else(|| report::heap_mb(&figures));
-            let started = process::start(side, source, &folder, heap, options.save)
+            let started = process::start(side, source, &folder, heap, options.save, expected)
                 .map_err(|e| format!("{}: {e}", side.name()))?;
             fs::remove_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
             let told = (started.inodes, started.blocks);

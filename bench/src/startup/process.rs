@@ -1,5 +1,6 @@
 //! One name node as a process: started on a directory, watched until it serves, asked, measured, ended.
 
+use super::ask::{self, Expected};
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -27,9 +28,13 @@ pub struct Started {
     pub load_s: f64,
     /// From the start of the process to the first moment at which it told that its start is over.
     pub serving_s: f64,
+    /// From there to the last answer of [`ask::check`].
+    pub checked_s: f64,
     pub user_s: f64,
     pub system_s: f64,
     pub save_s: f64,
+    /// Of it until the last byte was written: what comes after is the disk's.
+    pub written_s: f64,
     pub save_cpu_s: f64,
     pub settled_mb: f64,
     pub peak_mb: f64,
@@ -124,7 +129,14 @@ fn command(side: Side, folder: &Path, heap: u64) -> Command {
 }
 
 /// Starts a name node on a copy of `source` in `folder` and measures it.
-pub fn start(side: Side, source: &Path, folder: &Path, heap: u64, save: bool) -> Result<Started, String> {
+pub fn start(
+    side: Side,
+    source: &Path,
+    folder: &Path,
+    heap: u64,
+    save: bool,
+    expected: Option<&Expected>,
+) -> Result<Started, String> {
     let text = |e: io::Error| e.to_string();
     let (rpc, http) = (free_port().map_err(text)?, free_port().map_err(text)?);
     prepare(source, folder, rpc, http).map_err(text)?;
@@ -139,6 +151,10 @@ pub fn start(side: Side, source: &Path, folder: &Path, heap: u64, save: bool) ->
     started.load_s = started.phases.iter().find(|p| p.0 == "LoadingFsImage").map_or(0.0, |p| p.1 / 1e3);
     let pid = running.0.id();
     (started.user_s, started.system_s) = cpu(pid);
+    if let Some(expected) = expected {
+        ask::check(rpc, expected)?;
+        started.checked_s = since.elapsed().as_secs_f64();
+    }
     std::thread::sleep(SETTLING);
     memory(pid, &mut started);
     let beans = get(http, "/jmx?qry=Hadoop:service=NameNode,name=FSNamesystem").map_err(text)?;
@@ -147,7 +163,7 @@ pub fn start(side: Side, source: &Path, folder: &Path, heap: u64, save: bool) ->
     (started.inodes, started.blocks) = (number("FilesTotal")?, number("BlocksTotal")?);
     if save {
         let before = cpu(pid);
-        started.save_s = self::save(folder)?;
+        (started.save_s, started.written_s) = self::save(folder)?;
         let after = cpu(pid);
         started.save_cpu_s = after.0 + after.1 - before.0 - before.1;
     }
@@ -213,8 +229,8 @@ fn memory(pid: u32, started: &mut Started) {
     started.huge_mb = mb(&huge, "AnonHugePages");
 }
 
-/// Has the namespace saved: the time from the first sight of the image on its way to that of the image.
-fn save(folder: &Path) -> Result<f64, String> {
+/// Has the namespace saved: the time from the first sight of the image on its way to that of the image, and to its last growth.
+fn save(folder: &Path) -> Result<(f64, f64), String> {
     let current = folder.join("name/current");
     let admin = |words: &[&str]| {
         let mut command = java(folder, 256, "org.apache.hadoop.hdfs.tools.DFSAdmin", words);
@@ -232,10 +248,21 @@ fn save(folder: &Path) -> Result<f64, String> {
     let before = images("fsimage_");
     let mut admin = Running(admin(&["-saveNamespace"]).spawn().map_err(|e| e.to_string())?);
     let begun = Instant::now();
-    let mut since = None;
+    let (mut since, mut length, mut written) = (None, 0, 0.0);
+    let bytes = || {
+        let files = fs::read_dir(&current).into_iter().flatten().flatten();
+        let begun = files.filter(|f| f.file_name().to_string_lossy().starts_with("fsimage.ckpt"));
+        begun.filter_map(|f| f.metadata().ok()).map(|m| m.len()).sum::<u64>()
+    };
     while images("fsimage_") <= before {
         if since.is_none() && images("fsimage.ckpt") > 0 {
             since = Some(Instant::now());
+        }
+        let now = bytes();
+        if let Some(since) = since
+            && now > length
+        {
+            (length, written) = (now, since.elapsed().as_secs_f64());
         }
         if begun.elapsed() > PATIENCE {
             return Err("the namespace is not saved".into());
@@ -244,7 +271,7 @@ fn save(folder: &Path) -> Result<f64, String> {
     }
     let seconds = since.map_or(0.0, |since| since.elapsed().as_secs_f64());
     match admin.0.wait() {
-        Ok(status) if status.success() => Ok(seconds),
+        Ok(status) if status.success() => Ok((seconds, written)),
         other => Err(format!("-saveNamespace: {other:?}")),
     }
 }

@@ -8,12 +8,14 @@ use std::fmt::Write;
 /// A row: what it is called, its unit, its value.
 pub type Row = (&'static str, &'static str, fn(&Started) -> f64);
 
-pub const ROWS: [Row; 9] = [
+pub const ROWS: [Row; 11] = [
     ("image loaded (as told)", "s", |s| s.load_s),
     ("start to serving", "s", |s| s.serving_s),
     ("CPU until serving, user", "s", |s| s.user_s),
     ("CPU until serving, system", "s", |s| s.system_s),
+    ("start to all answers checked", "s", |s| s.checked_s),
     ("image saved", "s", |s| s.save_s),
+    ("image saved, sync apart", "s", |s| s.written_s),
     ("CPU of the save", "s", |s| s.save_cpu_s),
     ("settled memory", "MB", |s| s.settled_mb),
     ("peak memory", "MB", |s| s.peak_mb),

@@ -153,6 +153,41 @@ impl Shape {
         if self.aged() { at * stride(directory.files) % directory.files } else { at }
     }
 
+    /// Files.
+    pub fn files(&self) -> u64 {
+        self.directories.iter().map(|d| d.files).sum()
+    }
+    /// Directories, the root included.
+    pub fn directory_count(&self) -> u64 {
+        self.directories.len() as u64
+    }
+    /// So many files taken at random, some perhaps twice, with their paths.
+    pub fn sample(&self, count: u64) -> Vec<(Node, String)> {
+        let files = (0..).map(|n| mix(n ^ 0x5a3_791e) % self.inodes);
+        let files = files.map(|index| (index, self.holder(index)));
+        let is_file = |(index, holder): &(u64, usize)| self.directories[*holder].index != *index;
+        let with_path = |(index, holder)| {
+            let (node, folder) = (self.node(index, holder), self.folder(holder));
+            let path = format!("{folder}/{}", node.name);
+            (node, path)
+        };
+        if self.files() == 0 {
+            return Vec::new();
+        }
+        files.filter(is_file).take(count as usize).map(with_path).collect()
+    }
+    /// The path of a directory that holds files.
+    fn folder(&self, holder: usize) -> String {
+        let directory = &self.directories[holder];
+        if directory.number == u32::MAX {
+            return "/large".to_owned();
+        }
+        let leaf = directory.number as usize;
+        let (table, database) = (leaf / LEAVES, leaf / (LEAVES * TABLES));
+        let top = TOP.join("/");
+        format!("{top}/db_{database:05}.db/table_{table:05}/{}", leaf_name(leaf % LEAVES))
+    }
+
     /// All inodes in the order of the INODE section.
     pub fn stored(&self) -> impl Iterator<Item = Node> + '_ {
         let (mut at, mut holder) = (0, 0);
