@@ -128,6 +128,8 @@ impl From<Refusal> for RemoteException {
     }
 }
 
+const RETRY_START: &str = "Preconditions for creating a file failed because of a transient error, retry create later.";
+
 /// Java class and text of a refusal.
 fn class_and_text(refusal: &Refusal) -> (&'static str, String) {
     match refusal {
@@ -165,10 +167,9 @@ fn class_and_text(refusal: &Refusal) -> (&'static str, String) {
                 "The maximum path component name limit of {child} in directory {parent} is exceeded: limit={limit} length={length}"
             ),
         ),
-        Refusal::DirectoryItems { path, limit, count } => (
-            class::DIRECTORY_ITEMS,
-            format!("The directory item limit of {path} is exceeded: limit={limit} items={count}"),
-        ),
+        Refusal::DirectoryItems { path, limit, count } => {
+            (class::DIRECTORY_ITEMS, directory_items(path, *limit, *count))
+        }
         Refusal::UnresolvedPath { preceding, remainder, target, .. } => {
             (class::UNRESOLVED_PATH, resolved(preceding, remainder, target))
         }
@@ -185,10 +186,7 @@ fn class_and_text(refusal: &Refusal) -> (&'static str, String) {
         Refusal::InvalidReportLease(text) => (class::INVALID_REPORT_LEASE, text.to_string()),
         Refusal::DisallowedDatanode(text) => (class::DISALLOWED_DATANODE, text.to_string()),
         Refusal::IncorrectVersion(text) => (class::INCORRECT_VERSION, text.to_string()),
-        Refusal::RetryStartFile => (
-            class::RETRY_START_FILE,
-            "Preconditions for creating a file failed because of a transient error, retry create later.".to_owned(),
-        ),
+        Refusal::RetryStartFile => (class::RETRY_START_FILE, RETRY_START.to_owned()),
         Refusal::UnknownCryptoVersion(known) => (class::UNKNOWN_CRYPTO_VERSION, unknown_crypto_version(known)),
         Refusal::InvalidToken(text) => (class::INVALID_TOKEN, text.to_string()),
         Refusal::Unsupported(text) => (class::UNSUPPORTED_OPERATION, text.to_string()),
@@ -202,6 +200,10 @@ fn class_and_text(refusal: &Refusal) -> (&'static str, String) {
         Refusal::InconsistentStorage(text) => (class::INCONSISTENT_STORAGE, text.to_string()),
         Refusal::Io(text) => (class::IO, text.to_string()),
     }
+}
+
+fn directory_items(path: &str, limit: usize, count: usize) -> String {
+    format!("The directory item limit of {path} is exceeded: limit={limit} items={count}")
 }
 
 fn unknown_crypto_version(known: &[i32]) -> String {

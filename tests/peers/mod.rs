@@ -11,3 +11,4 @@ mod interchange;
 mod jobs;
 mod shell;
 mod striped;
+mod zones;

@@ -10,6 +10,7 @@ pub mod driver;
 pub mod hadoop;
 pub mod http;
 pub mod jobs;
+pub mod kms;
 pub mod namenode;
 pub mod process;
 #[allow(dead_code)] // storage's own tests read the other columns

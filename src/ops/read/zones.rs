@@ -29,7 +29,7 @@ pub fn get_enclosing_root(view: &View<'_>, path: &[u8]) -> Result<Vec<u8>, Refus
 fn zones_after(view: &View<'_>, after: i64) -> Vec<(InodeId, InodeHandle, Zone)> {
     let (tree, store) = (&view.state.tree, &view.state.store);
     let found = tree.zones().filter_map(|root| Some((store.inode_id(root), root, tree.own_zone(root)?)));
-    let mut found: Vec<_> = found.filter(|(id, ..)| id.0 as i64 > after).collect();
+    let mut found: Vec<_> = found.filter(|(id, ..)| id.0 > after).collect();
     found.sort_by_key(|(id, ..)| *id);
     found
 }
