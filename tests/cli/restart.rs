@@ -114,6 +114,81 @@ fn a_save_at_the_start_leaves_nothing_to_be_made_of_the_arena_file() {
 }
 
 #[test]
+fn images_of_checkpoints_take_the_form_that_is_set() {
+    if Kind::under_test() == Kind::Java {
+        return skip("Java has no arena files");
+    }
+    let mut case = Case::with_checkpoints("encoder-form");
+    let class = "org.apache.hadoop.io.compress.GzipCodec";
+    case.site.set("dfs.image.compress", "true").set("dfs.image.compression.codec", class);
+    case.site.set("dfs.image.parallel.load", "true").set("dfs.image.parallel.inode.threshold", 2);
+    let namenode = NameNode::start(Kind::under_test(), &case.site);
+    let count = case.fill();
+    namenode.stop();
+    let newest = case.begun_with("fsimage_").into_iter().rfind(|path| path.extension().is_none()).expect("an image");
+    let bytes = fs::read(newest).expect("an image");
+    let has = |text: &[u8]| bytes.windows(text.len()).any(|window| window == text);
+    assert!(has(class.as_bytes()) && has(b"INODE_SUB"), "codec and sub-sections are those that are set");
+    case.begun_with("arena_").iter().for_each(|path| fs::remove_file(path).expect("removed"));
+    let namenode = NameNode::start(Kind::under_test(), &case.site);
+    case.has_all(count);
+    namenode.stop();
+}
+
+/// The disk gives a mapped file's pages no more: the process ends on the spot, and nothing that it answered is lost.
+#[test]
+fn an_arena_file_that_shrinks_under_a_restart_costs_no_more_than_the_process() {
+    if Kind::under_test() == Kind::Java {
+        return skip("Java has no arena files");
+    }
+    let case = Case::with_checkpoints("arena-shrinks");
+    let mut namenode = NameNode::start(Kind::under_test(), &case.site);
+    let count = case.fill();
+    namenode.kill();
+    let arena = case.begun_with("arena_").pop().expect("an arena file");
+    namenode = NameNode::launch(Kind::under_test(), &case.site, &[]);
+    wait_until(LIMIT, "it was mapped", || case.log().contains("Loaded arena file"));
+    fs::File::options().write(true).open(&arena).and_then(|file| file.set_len(4096)).expect("cut");
+    // it has either moved its memory in by now, and serves, or ends
+    let client = case.client();
+    let more = (0..20).take_while(|n| matches!(client.mkdirs(&format!("/more/{n}")), Ok(true))).count();
+    namenode.kill();
+    let namenode = NameNode::start(Kind::under_test(), &case.site);
+    let used = format!("from {}:", arena.display());
+    assert!(!case.log().lines().any(|line| line.contains("Loaded arena file") && line.contains(&used)), "it was cut");
+    let client = case.client();
+    (0..count).for_each(|n| assert!(client.exists(&format!("/d{n}/below")), "/d{n}"));
+    (0..more).for_each(|n| assert!(client.exists(&format!("/more/{n}")), "/more/{n}"));
+    namenode.stop();
+}
+
+/// The arena file of before leads nowhere once the directories went back to another state.
+#[test]
+fn a_rollback_is_no_place_for_arena_files() {
+    if Kind::under_test() == Kind::Java {
+        return skip("Java has no arena files");
+    }
+    let case = Case::with_checkpoints("rollback-arena");
+    let namenode = NameNode::start(Kind::under_test(), &case.site);
+    let count = case.fill();
+    namenode.stop();
+    let kept = fs::read(case.begun_with("arena_").pop().expect("an arena file")).expect("a file");
+    let name = case.begun_with("arena_").pop().expect("an arena file");
+    case.run(&["-upgradeOnly"]).expect(0, "Starting upgrade of local storage directories.");
+    assert!(case.begun_with("arena_").is_empty(), "the upgraded directories begin with an image");
+    // somebody puts it back: it is of the time before
+    fs::write(&name, &kept).expect("a file");
+    let namenode = NameNode::start(Kind::under_test(), &case.site);
+    assert!(case.log().contains("is not used"), "{}", case.log());
+    case.has_all(count);
+    namenode.stop();
+    case.run_with(&["-rollback"], "Y\n").expect(0, "Roll back file system state?");
+    let namenode = NameNode::start(Kind::under_test(), &case.site);
+    case.has_all(count);
+    namenode.stop();
+}
+
+#[test]
 fn keys_turn_parts_off() {
     if Kind::under_test() == Kind::Java {
         return skip("Java has no arena files");

@@ -154,3 +154,33 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     paths.sort();
     paths
 }
+
+/// Java works on the directory between a checkpoint of ours and our next start, with and without an image of its own: the memory that was written
+/// down is not what there is any more.
+#[test]
+fn java_runs_between_a_checkpoint_and_a_restart() {
+    if Kind::under_test() == Kind::Java {
+        return crate::support::skip("Java has no arena files");
+    }
+    let _turn = cluster_turn();
+    let settings = [("dfs.namenode.checkpoint.txns", "10"), ("dfs.namenode.checkpoint.check.period", "1")];
+    let Some(mut cluster) = Cluster::start("between", Kind::Ironroot, 1, &settings) else { return };
+    for (round, saves) in [false, true].into_iter().enumerate() {
+        for n in 0..15 {
+            cluster.client.ok(&["dfs", "-mkdir", "-p", &format!("/ours{round}/{n}")]);
+        }
+        let arena = || files(&name_folder(&cluster)).iter().any(|path| path.to_string_lossy().contains("/arena_"));
+        crate::support::work::wait_until(Duration::from_secs(60), "a checkpoint was made", arena);
+        cluster.stop_namenode();
+        cluster.start_namenode(Kind::Java);
+        cluster.client.ok(&["dfs", "-mkdir", "-p", &format!("/theirs{round}/a")]);
+        cluster.client.ok(&["dfs", "-rm", "-r", "-skipTrash", &format!("/ours{round}/3")]);
+        if saves {
+            checkpoint(&cluster);
+        }
+        let tree = cluster.client.ok(&["api", "tree", "/"]);
+        cluster.stop_namenode();
+        cluster.start_namenode(Kind::Ironroot);
+        assert_eq!(cluster.client.ok(&["api", "tree", "/"]), tree, "saves: {saves}");
+    }
+}
