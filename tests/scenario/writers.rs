@@ -169,6 +169,28 @@ fn recovered(world: &mut World, line: &Line) -> Printed {
     })
 }
 
+/// What a DataNode has of a block: of a striped group the internal block that is expected or known there, with its own length.
+fn unit_of(world: &World, n: u32, group: Block) -> Block {
+    world.state(|state| {
+        let info = state.store.find_block(group.id).map(|b| (b, state.store.block(b)));
+        let Some((b, stripe)) =
+            info.and_then(|(b, info)| Some((b, state.tree.erasure_coding.stripe(info.erasure_coding_policy)?)))
+        else {
+            return group;
+        };
+        let here = |s: record::StorageNumber| {
+            let node = state.blocks.volume_info(s).and_then(|v| state.blocks.node(v.node));
+            node.is_some_and(|node| show::node_number(&node.id.uuid) == n)
+        };
+        let expected = state.blocks.construction(group.id).into_iter().flat_map(|c| c.expected.iter());
+        let known = state.store.replicas(b);
+        let mut places = expected.map(|e| (e.storage, e.index)).chain(known.iter().map(|r| (r.storage, r.index)));
+        let index = places.find(|(s, _)| here(*s)).map_or(0, |(_, index)| index);
+        let length = stripe.unit_length(group.length, index);
+        Block { id: vocab::BlockId(group.id.0 + i64::from(index)), length, ..group }
+    })
+}
+
 /// What becomes of replicas: `write PATH BYTES [on=1,2]` by the pipeline, `writing`, `deleted PATH on=2`, `received PATH on=3`.
 fn replicas(world: &mut World, line: &Line) -> Option<Printed> {
     let kind = match line.name.as_str() {
@@ -192,6 +214,7 @@ fn replicas(world: &mut World, line: &Line) -> Option<Printed> {
         storages.iter().filter_map(node).collect::<Vec<u32>>()
     });
     for n in numbers(line, "on", &expected) {
+        let block = unit_of(world, n, block);
         let at = volume_of(world, n, &block);
         let mut node = world.nodes[&n].clone();
         let told = world.soft(|state, now| match kind {
