@@ -4,6 +4,7 @@
 use hadoop_proto::wire::{Cursor, Sink, Value};
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
+use std::process::Command;
 use std::time::Duration;
 
 /// A file as the generator made it.
@@ -43,6 +44,12 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
+/// The user of this process, whom a name node started by it obeys.
+fn whoami() -> Vec<u8> {
+    let name = Command::new("id").arg("-un").output().map(|output| output.stdout).unwrap_or_default();
+    name.trim_ascii().to_vec()
+}
+
 fn request_header(call: i64) -> Vec<u8> {
     let mut header = Vec::new();
     header.put_varint_field(1, 2);
@@ -66,7 +73,7 @@ impl Client {
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_nodelay(true)?;
         let (mut user, mut context) = (Vec::new(), Vec::new());
-        user.put_bytes_field(1, b"bench");
+        user.put_bytes_field(1, &whoami());
         context.put_bytes_field(2, &user);
         context.put_bytes_field(3, CLIENT_PROTOCOL.as_bytes());
         // call -3 says who calls
@@ -127,6 +134,19 @@ impl Client {
         }
         Ok(())
     }
+}
+
+/// Makes a directory.
+pub fn make_directory(port: u16, path: &str) -> Result<(), String> {
+    let mut client = Client::new(port).map_err(|e| format!("RPC port: {e}"))?;
+    let (mut permission, mut request) = (Vec::new(), Vec::new());
+    permission.put_varint_field(1, 0o755);
+    request.put_bytes_field(1, path.as_bytes());
+    request.put_bytes_field(2, &permission);
+    request.put_varint_field(3, 1);
+    let (_, answer) =
+        client.send("mkdirs", &request).and_then(|()| client.receive()).map_err(|e| format!("mkdirs: {e}"))?;
+    answer.map(drop)
 }
 
 /// The first message field of this number.

@@ -10,6 +10,7 @@ mod generate;
 mod page;
 pub mod process;
 mod report;
+mod restart;
 mod shape;
 
 use ask::Expected;
@@ -30,6 +31,8 @@ struct Options {
     rounds: usize,
     java: bool,
     save: bool,
+    /// Whether a restart from the arena file is measured too.
+    arena: bool,
     /// Heap of the Java name node, in megabytes.
     heap: Option<u64>,
     json: Option<PathBuf>,
@@ -38,7 +41,7 @@ struct Options {
 }
 
 pub const USAGE: &str =
-    "bench startup [--files N[,N...]] [--profile fresh|aged|both] [--image FILE] [--rounds N] [--no-java] [--no-save]
+    "bench startup [--files N[,N...]] [--profile fresh|aged|both] [--image FILE] [--rounds N] [--no-java] [--no-save] [--arena]
                      [--heap MEGABYTES] [--json FILE] [--html FILE] [--work FOLDER]";
 
 fn options(words: &[String]) -> Result<Options, String> {
@@ -49,6 +52,7 @@ fn options(words: &[String]) -> Result<Options, String> {
         rounds: 1,
         java: true,
         save: true,
+        arena: false,
         heap: None,
         json: None,
         html: None,
@@ -70,6 +74,7 @@ fn options(words: &[String]) -> Result<Options, String> {
             "--work" => options.work = value()?.into(),
             "--no-java" => options.java = false,
             "--no-save" => options.save = false,
+            "--arena" => options.arena = true,
             "--profile" => {
                 options.profiles = match value()?.as_str() {
                     "fresh" => vec![Profile::Fresh],
@@ -96,6 +101,8 @@ pub struct Series {
     pub figures: Figures,
     pub md5sum_s: f64,
     pub samples: Vec<Sample>,
+    /// Of ours, from the arena file.
+    pub restart: Option<Started>,
 }
 
 /// Runs `bench startup`.
@@ -184,9 +191,15 @@ fn series(
             samples.push(Sample { side, started });
         }
     }
+    let mut restart = None;
+    if options.arena {
+        let folder = options.work.join(format!("{name}-arena"));
+        restart = Some(restart::measure(source, &folder, expected)?);
+        fs::remove_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    }
     let told = samples.first().map(|s| (s.started.inodes, s.started.blocks)).unwrap_or_default();
     let figures = Figures { inodes: told.0, blocks: told.1, ..figures };
-    Ok(Series { name: name.to_owned(), figures, md5sum_s, samples })
+    Ok(Series { name: name.to_owned(), figures, md5sum_s, samples, restart })
 }
 
 /// Wall time of `md5sum` of the image, which is in the page cache afterwards.

@@ -52,7 +52,7 @@ const PATIENCE: Duration = Duration::from_secs(900);
 const SETTLING: Duration = Duration::from_secs(2);
 
 /// Ends the process when the measurement is over, however it ends.
-struct Running(Child);
+pub(super) struct Running(pub(super) Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
@@ -62,7 +62,7 @@ impl Drop for Running {
     }
 }
 
-fn free_port() -> io::Result<u16> {
+pub(super) fn free_port() -> io::Result<u16> {
     Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
 }
 
@@ -79,7 +79,8 @@ fn ironroot() -> PathBuf {
 }
 
 /// The directory of a start: names of its own for what is in `source`, and a configuration.
-fn prepare(source: &Path, folder: &Path, rpc: u16, http: u16) -> io::Result<()> {
+/// With `more` settings.
+pub(super) fn prepare(source: &Path, folder: &Path, rpc: u16, http: u16, more: &[(&str, &str)]) -> io::Result<()> {
     let (current, conf) = (folder.join("name/current"), folder.join("conf"));
     fs::create_dir_all(&current)?;
     fs::create_dir_all(&conf)?;
@@ -104,6 +105,8 @@ fn prepare(source: &Path, folder: &Path, rpc: u16, http: u16) -> io::Result<()> 
         ("dfs.namenode.http-address", format!("127.0.0.1:{http}")),
         ("dfs.namenode.checkpoint.period", "100d".to_owned()),
     ];
+    let more = more.iter().map(|(key, value)| (*key, (*value).to_owned()));
+    let pairs: Vec<_> = pairs.into_iter().chain(more).collect();
     fs::write(conf.join("hdfs-site.xml"), site(&pairs))?;
     let log = "log4j.rootLogger=INFO,E\nlog4j.appender.E=org.apache.log4j.ConsoleAppender\nlog4j.appender.E.target=System.err\nlog4j.appender.E.layout=org.apache.log4j.PatternLayout\nlog4j.appender.E.layout.ConversionPattern=%d{ISO8601} %p %c: %m%n\n";
     fs::write(conf.join("log4j.properties"), log)
@@ -117,7 +120,7 @@ fn java(folder: &Path, heap: u64, class: &str, words: &[&str]) -> Command {
     command
 }
 
-fn command(side: Side, folder: &Path, heap: u64) -> Command {
+pub(super) fn command(side: Side, folder: &Path, heap: u64) -> Command {
     match side {
         Side::Java => java(folder, heap, "org.apache.hadoop.hdfs.server.namenode.NameNode", &[]),
         Side::Ironroot => {
@@ -139,7 +142,7 @@ pub fn start(
 ) -> Result<Started, String> {
     let text = |e: io::Error| e.to_string();
     let (rpc, http) = (free_port().map_err(text)?, free_port().map_err(text)?);
-    prepare(source, folder, rpc, http).map_err(text)?;
+    prepare(source, folder, rpc, http, &[]).map_err(text)?;
     let log = File::create(folder.join("log")).map_err(text)?;
     let mut command = command(side, folder, heap);
     command.stdout(log.try_clone().map_err(text)?).stderr(log);
@@ -171,7 +174,7 @@ pub fn start(
 }
 
 /// Waits until the start is over: the phases with the milliseconds that each took.
-fn wait(child: &mut Child, http: u16, since: Instant, folder: &Path) -> Result<Vec<(String, f64)>, String> {
+pub(super) fn wait(child: &mut Child, http: u16, since: Instant, folder: &Path) -> Result<Vec<(String, f64)>, String> {
     loop {
         if let Ok(Some(status)) = child.try_wait() {
             let log = fs::read_to_string(folder.join("log")).unwrap_or_default();
@@ -210,14 +213,14 @@ fn get(port: u16, path: &str) -> io::Result<String> {
 }
 
 /// User and system time of a process, in seconds.
-fn cpu(pid: u32) -> (f64, f64) {
+pub(super) fn cpu(pid: u32) -> (f64, f64) {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
     let ticks = |at: usize| fields.get(at).and_then(|f| f.parse::<f64>().ok()).unwrap_or(0.0) / 100.0;
     (ticks(11), ticks(12))
 }
 
-fn memory(pid: u32, started: &mut Started) {
+pub(super) fn memory(pid: u32, started: &mut Started) {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let huge = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
     let mb = |text: &str, key: &str| {

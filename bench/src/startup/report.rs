@@ -59,6 +59,17 @@ pub fn table(series: &Series) -> String {
             own * 1e6 / inodes as f64
         );
     }
+    if let Some(restart) = &series.restart {
+        _ = writeln!(
+            out,
+            "restart from the arena file: loaded in {:.3} s, {:.1} ms a million inodes; serving after {:.3} s, CPU {:.2} s, all checked after {:.2} s",
+            restart.load_s,
+            restart.load_s * 1e9 / inodes as f64,
+            restart.serving_s,
+            restart.user_s + restart.system_s,
+            restart.checked_s
+        );
+    }
     out
 }
 
@@ -74,7 +85,12 @@ pub fn json(all: &[Series]) -> String {
                 sample.started.phases.iter().map(|(n, ms)| serde_json::json!({"name": n, "ms": ms})).collect();
             row
         });
+        let restart = series.restart.as_ref().map(|started| {
+            let rows = ROWS.iter().map(|(what, unit, value)| (format!("{what}, {unit}"), value(started).into()));
+            serde_json::Value::Object(rows.collect())
+        });
         serde_json::json!({
+            "restart_from_arena": restart,
             "profile": series.name,
             "inodes": series.figures.inodes,
             "blocks": series.figures.blocks,
