@@ -86,6 +86,9 @@ impl Caching {
 
     /// Takes a report: all that a DataNode keeps in memory.
     pub(crate) fn report(&mut self, n: NodeNumber, reported: impl Iterator<Item = BlockId>) {
+        if !self.nodes.contains_key(&n) && reported.size_hint().1 == Some(0) {
+            return;
+        }
         let node = self.nodes.entry(n).or_default();
         for id in std::mem::take(&mut node.cached) {
             if let Some(block) = self.blocks.get_mut(&id) {

@@ -63,6 +63,11 @@ impl Blocks {
             return register();
         }
         self.take_figures(n, beat, now);
+        if beat.cache_used == 0 {
+            // Quirk: a_datanode_that_uses_no_memory_has_nothing_cached: DataNodes send no empty cache reports, so that Java knows the last blocks
+            // that went for cached until the DataNode registers anew
+            self.caching.report(n, std::iter::empty());
+        }
         let commands = if self.safe_mode.is_on() { Vec::new() } else { self.commands(store, n, beat, now) };
         let lease_id = if beat.wants_lease { self.request_lease(n, now.monotonic) } else { 0 };
         Ok(HeartbeatAnswer { commands, lease_id })

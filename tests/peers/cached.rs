@@ -31,7 +31,7 @@ fn directives_bring_blocks_into_memory_and_out_of_it() {
     };
     wait_until(LIMIT, "both replicas are in memory", || figures() == ["1", "1", "20000", "20000"]);
     let cached = || cluster.client.ok(&["api", "cached", "/file"]);
-    assert_eq!(cached(), "2\n2\n2");
+    assert_eq!(cached().trim(), "2\n2\n2");
     admin(&["-removeDirectives", "-path", "/file"]);
-    wait_until(LIMIT, "nothing is in memory", || cached() == "0\n0\n0");
+    wait_until(LIMIT, "nothing is in memory", || cached().trim() == "0\n0\n0");
 }
