@@ -61,7 +61,8 @@ impl Blocks {
         let total = replicas.iter().filter(|r| up(r.storage)).count();
         let bad = replicas.iter().filter(|r| up(r.storage) && r.flags.contains(ReplicaFlags::CORRUPT)).count();
         // a group is whole as long as enough internal blocks are good
-        let corrupt = bad > 0 && if striped { self.count(store, b).live < self.minimum(&info, 0) } else { bad == total };
+        let corrupt =
+            bad > 0 && if striped { self.count(store, b).live < self.minimum(&info, 0) } else { bad == total };
         let places = replicas
             .iter()
             .filter(|r| corrupt || !r.flags.contains(ReplicaFlags::CORRUPT))

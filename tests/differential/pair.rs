@@ -139,7 +139,8 @@ impl Side {
     /// The recovery ends with what the primary has of the block, or another node: of a group one has the first cell, which is all that there is.
     fn recover(&mut self, at: usize, block: &hadoop_proto::hdfs::RecoveringBlockProto) {
         let b = block.block.b.clone();
-        let of_node = |node: &DataNode| node.replicas[0].iter().find(|r| r.block_id as u64 == b.block_id).map(|r| r.length);
+        let of_node =
+            |node: &DataNode| node.replicas[0].iter().find(|r| r.block_id as u64 == b.block_id).map(|r| r.length);
         let held = of_node(&self.nodes[at]).or_else(|| self.nodes.iter().find_map(of_node));
         let length = block.truncate_block.as_ref().map_or(held.unwrap_or(0), |cut| cut.num_bytes());
         let new = ExtendedBlockProto { generation_stamp: block.new_gen_stamp, num_bytes: Some(length), ..b.clone() };
@@ -325,6 +326,10 @@ impl Pair {
             let text =
                 format!("{user} {name} {}\n  at {place}\n  - {}\n  + {}\n", cut(request), show(&java), show(&ours));
             self.note(text);
+        }
+        // where Java stops in the middle of a call it has done half of it in memory, and none of it after a restart
+        if java.as_ref().is_err_and(|refusal| refusal.class == "java.lang.IllegalStateException") {
+            self.restart();
         }
         java
     }

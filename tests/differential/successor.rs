@@ -141,7 +141,9 @@ impl Stream {
         while let Some(path) = open.pop() {
             let src = quoted(&path);
             let is_list = path.ends_with("/.snapshot");
-            for (method, key) in [("getContentSummary", "path"), ("getQuotaUsage", "path"), ("getErasureCodingPolicy", "src")] {
+            for (method, key) in
+                [("getContentSummary", "path"), ("getQuotaUsage", "path"), ("getErasureCodingPolicy", "src")]
+            {
                 if !is_list {
                     let answer = self.call(method, &format!("{key}: {src}"));
                     seen.insert(format!("{path} {method}"), told(&answer));
@@ -149,7 +151,8 @@ impl Stream {
             }
             let answer = self.call("getListing", &format!("src: {src} startAfter: \"\" needLocation: true"));
             for entry in answer.as_ref().map(listed).unwrap_or_default() {
-                let name = entry.get_field_by_name("path").and_then(|name| name.as_bytes().cloned()).unwrap_or_default();
+                let name =
+                    entry.get_field_by_name("path").and_then(|name| name.as_bytes().cloned()).unwrap_or_default();
                 let full = format!("{}/{}", path.trim_end_matches('/'), String::from_utf8_lossy(&name));
                 let directory = entry.get_field_by_name("fileType").and_then(|kind| kind.as_enum_number()) == Some(1);
                 seen.insert(full.clone(), plain(&entry));

@@ -152,7 +152,19 @@ impl Tree {
             }
         }
         let (changed, renames, start) = (Vec::new(), HashMap::new(), Vec::new());
-        Walk { tree: self, store, scope, earlier, later, changed, renames, holders, start, wanted: usize::MAX, found: 0 }
+        Walk {
+            tree: self,
+            store,
+            scope,
+            earlier,
+            later,
+            changed,
+            renames,
+            holders,
+            start,
+            wanted: usize::MAX,
+            found: 0,
+        }
     }
 }
 

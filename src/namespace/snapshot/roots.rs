@@ -124,9 +124,7 @@ impl Tree {
         let id = SnapshotId(self.snapshots.counter as i32);
         self.snapshots.counter += 1;
         let mut copy = AttributeCopy { name: name.into(), ..self.attributes(store, directory) };
-        if let Some(time) = time {
-            copy.inode.mtime = time;
-        }
+        copy.inode.mtime = time.unwrap_or_default();
         let copy = Arc::new(copy);
         let diff = DirectoryDiff {
             is_root: true,
@@ -166,7 +164,7 @@ impl Tree {
         }
         self.edit_snapshot(store, directory, id, |copy| {
             copy.name = new.into();
-            copy.inode.mtime = time.unwrap_or(copy.inode.mtime);
+            copy.inode.mtime = time.unwrap_or_default();
         });
     }
 

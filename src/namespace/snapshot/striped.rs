@@ -61,7 +61,8 @@ impl Tree {
         if self.is_present(store, file) {
             let latest = self.latest_snapshot(store, file);
             if latest != CURRENT && self.slot_in_latest(store, file, latest) {
-                let gets_one = diffs.last().is_none_or(|d| d.snapshot < latest) && self.is_recorded(store, file, latest);
+                let gets_one =
+                    diffs.last().is_none_or(|d| d.snapshot < latest) && self.is_recorded(store, file, latest);
                 return !gets_one && cuts(diffs, CURRENT, latest);
             }
         } else if self.is_kept_by_snapshot(store, top) {

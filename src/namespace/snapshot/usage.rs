@@ -10,6 +10,9 @@ use vocab::quota::Usage;
 
 impl Tree {
     /// What a directory's deleted lists count.
+    ///
+    /// Quirk: an_older_name_counts_what_a_snapshot_has_of_it: Hadoop counts as of the last snapshot that the name was in, though that one be deleted
+    /// (then as it is now), but only when it starts: its counts before and after a restart differ
     pub(crate) fn past_usage(&self, store: &Store, directory: InodeHandle) -> Usage {
         let mut usage = Usage::default();
         for diff in self.snapshots.directory_diffs(directory) {

@@ -109,7 +109,7 @@ pub fn check_access(view: &View<'_>, path: &[u8], action: Action) -> Result<(), 
 pub fn get_link_target<'a>(view: &View<'a>, path: &[u8]) -> Result<&'a [u8], Refusal> {
     let no_link = || Refusal::io(format!("Path {} is not a symbolic link", view.path_text(path)));
     let found = find(view, path, Walk::ReadLink)?;
-    if found.as_ref().is_some_and(|found| found.snapshots_of().is_some()) {
+    if is_exactly_reserved(path) || found.as_ref().is_some_and(|found| found.snapshots_of().is_some()) {
         return Err(no_link());
     }
     let Some(inode) = found.and_then(|found| found.last()) else {

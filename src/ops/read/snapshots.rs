@@ -138,7 +138,8 @@ fn root_above(view: &View<'_>, resolved: &Resolved<'_>) -> Result<InodeHandle, R
         tree.snapshot_root(store, inode).is_some_and(|root| root.by_id(resolved.snapshot()).is_some())
     };
     // a snapshot itself lies beside its directory, not in it
-    let mut above = if resolved.snapshots_of().is_none() && is_snapshot(start) { store.parent(start) } else { Some(start) };
+    let mut above =
+        if resolved.snapshots_of().is_none() && is_snapshot(start) { store.parent(start) } else { Some(start) };
     while let Some(directory) = above {
         if tree.snapshot_root(store, directory).is_some() {
             return Ok(directory);

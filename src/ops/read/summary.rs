@@ -84,7 +84,10 @@ impl ContentSummaryWalk {
         totals.files += totals.symlinks; // clients see links as files here
         let (quota, policy) = match &self.past {
             Some(top) => (top.quota, top.erasure_coding_policy.clone()),
-            None => (top.map_or(Quota::default(), |top| limits(view, top)), top.and_then(|top| policy_name(view, top, view.state.store.parent(top)))),
+            None => (
+                top.map_or(Quota::default(), |top| limits(view, top)),
+                top.and_then(|top| policy_name(view, top, view.state.store.parent(top))),
+            ),
         };
         Ok(Some(ContentSummary { totals, past, quota, erasure_coding_policy: policy.unwrap_or_default() }))
     }
@@ -94,8 +97,9 @@ impl ContentSummaryWalk {
 /// storage policies of directories are attributes. From the top Hadoop goes on where a snapshot has it, then to where all else is now.
 fn summarised_policy_name(view: &View<'_>, top: InodeHandle, parent: Option<InodeHandle>) -> Option<Arc<str>> {
     let (tree, store) = (&view.state.tree, &view.state.store);
-    let hides =
-        |inode| store.features(inode).contains(Features::XATTRS) || tree.own_storage_policy(store, inode) != UNSPECIFIED;
+    let hides = |inode| {
+        store.features(inode).contains(Features::XATTRS) || tree.own_storage_policy(store, inode) != UNSPECIFIED
+    };
     let mut current = parent;
     let mut inode = top;
     while !hides(inode) {

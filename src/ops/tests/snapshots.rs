@@ -9,6 +9,7 @@ use crate::read::listing::get_listing;
 use crate::read::summary::get_quota_usage;
 use crate::write::append::Append;
 use crate::write::attributes::{SetPermission, SetReplication};
+use crate::write::erasure_coding::SetErasureCodingPolicy;
 use crate::write::quota::UNCHANGED;
 use crate::write::snapshots::{AllowSnapshot, CreateSnapshot, DeleteSnapshot, DisallowSnapshot, RenameSnapshot};
 use crate::write::storage_policy::{SetStoragePolicy, get_storage_policy};
@@ -342,5 +343,74 @@ fn deleted_snapshots_go_once_they_are_the_oldest() {
     assert_eq!(w.turn(&who, collect_deleted).as_deref(), Some("/s/.snapshot/two#1"));
     assert_eq!(w.turn(&who, collect_deleted), None);
     assert_eq!(names(&w), ["three"]);
+    w.check();
+}
+
+#[test]
+fn an_older_name_counts_what_a_snapshot_has_of_it() {
+    let mut w = World::new();
+    let who = superuser();
+    w.mkdirs(&who, "/a/d", 0o755).unwrap();
+    w.mkdirs(&who, "/b", 0o755).unwrap();
+    w.create("/a/d/f");
+    w.quota(&who, "/a", 100, UNCHANGED).unwrap();
+    w.write(&who, &AllowSnapshot { path: "/a".into() }).unwrap();
+    for name in ["s0", "s1"] {
+        w.write(&who, &CreateSnapshot { path: "/a".into(), name: name.into() }).unwrap();
+    }
+    w.rename(&who, "/a/d", "/b/d").unwrap();
+    w.write(&who, &DeleteSnapshot { path: "/a".into(), name: "s1".into() }).unwrap();
+    w.create("/b/d/new");
+    let names = |w: &World| w.view(&who, |v| get_quota_usage(v, b"/a").unwrap().usage.namespace);
+    assert_eq!(names(&w), 3);
+    w.check();
+    w.restart();
+    assert_eq!(names(&w), 3);
+}
+
+#[test]
+fn a_mark_has_the_time_of_its_record() {
+    let mut w = World::new();
+    let who = superuser();
+    w.policy.ordered_snapshot_deletion = true;
+    w.twin.policy.ordered_snapshot_deletion = true;
+    w.mkdirs(&who, "/s", 0o755).unwrap();
+    w.write(&who, &AllowSnapshot { path: "/s".into() }).unwrap();
+    for name in ["one", "two"] {
+        w.write(&who, &CreateSnapshot { path: "/s".into(), name: name.into() }).unwrap();
+    }
+    w.pass(5_000);
+    let then = w.now.wall;
+    w.write(&who, &DeleteSnapshot { path: "/s".into(), name: "two".into() }).unwrap();
+    w.pass(5_000);
+    w.check();
+    let told = w.view(&who, |v| get_file_info(v, b"/s/.snapshot/two#1").unwrap().unwrap().mtime);
+    assert_eq!(told, then);
+}
+
+/// Hadoop's name node stops in the middle of such a deletion, and in every replay of one.
+#[test]
+fn striped_files_renamed_out_of_a_snapshot_are_not_deleted() {
+    let mut w = World::with_datanodes(6);
+    let who = superuser();
+    w.mkdirs(&who, "/a/d", 0o755).unwrap();
+    w.mkdirs(&who, "/a/x", 0o755).unwrap();
+    let policy = SetErasureCodingPolicy { path: "/a/d".into(), policy: Some("RS-6-3-1024k".into()) };
+    w.write(&who, &policy).unwrap();
+    w.create("/a/d/f");
+    w.create("/a/d/kept");
+    w.write(&who, &AllowSnapshot { path: "/a".into() }).unwrap();
+    w.write(&who, &CreateSnapshot { path: "/a".into(), name: "one".into() }).unwrap();
+    w.rename(&who, "/a/d/f", "/a/x/f").unwrap();
+    let logged = w.logged();
+    let stopped = Refusal::IllegalState("java.lang.IllegalStateException".into());
+    assert_eq!(w.delete(&who, "/a/x/f", true), Err(stopped.clone()));
+    assert_eq!(w.delete(&who, "/a/x", true), Err(stopped));
+    assert_eq!(w.logged(), logged);
+    // one that stayed where it was goes
+    assert_eq!(w.delete(&who, "/a/d/kept", true), Ok(true));
+    // with the snapshot goes the older name, and then nothing is in the way
+    w.write(&who, &DeleteSnapshot { path: "/a".into(), name: "one".into() }).unwrap();
+    assert_eq!(w.delete(&who, "/a/x", true), Ok(true));
     w.check();
 }

@@ -45,6 +45,8 @@ impl State {
     }
 
     /// Deletes a snapshot; where only the oldest may go, a later one is marked instead, under a name that nobody else takes.
+    ///
+    /// Quirk: a_mark_has_the_time_of_its_record: Hadoop's has that of the clock, and another one after each replay
     fn apply_delete_snapshot(
         &mut self,
         cx: &Context<'_>,

@@ -126,10 +126,9 @@ fn items(items: Vec<Item>) -> Vec<SnapshotDiffReportListingEntryProto> {
 pub(super) fn diff_page(request: &Request<'_>) -> Answer {
     let asked: GetSnapshotDiffReportListingRequestProto = decode(request.body.clone())?;
     let path = asked.snapshot_root.as_bytes();
-    let start = asked.cursor.map_or_else(Cursor::default, |c| Cursor {
-        path: c.start_path.to_vec(),
-        told: usize::try_from(c.index).ok(),
-    });
+    let start = asked
+        .cursor
+        .map_or_else(Cursor::default, |c| Cursor { path: c.start_path.to_vec(), told: usize::try_from(c.index).ok() });
     let (from, to) = (&asked.from_snapshot, &asked.to_snapshot);
     let found = request.read(|v| get_snapshot_diff_listing(v, path, from, to, &start))?;
     let next = found.next.unwrap_or_default();
