@@ -85,20 +85,7 @@ fn act(words: &[String], user: &str, directory: Option<PathBuf>) -> Result<u8, S
             node::upgrade_only(&online(&configuration, identity)?, &upgrade)?;
             Ok(0)
         }
-        StartupOption::Recover { force } => {
-            let asked = confirm(RECOVERY_QUESTION, &mut io::stdin().lock(), &mut io::stderr());
-            if !asked.map_err(StartError::system("standard input"))? {
-                eprintln!("Recovery aborted at user request.\n");
-                return Ok(0);
-            }
-            tracing::info!("starting recovery...");
-            if node::recover(&online(&configuration, identity)?, &mut Choices { always: force })? {
-                tracing::info!("RECOVERY COMPLETE");
-            } else {
-                tracing::error!("Exiting on user request.");
-            }
-            Ok(0)
-        }
+        StartupOption::Recover { force } => recover(&configuration, identity, force),
         StartupOption::InitializeSharedEdits => {
             tracing::error!("No shared edits directory configured for namespace null namenode null");
             Ok(0)
@@ -106,16 +93,7 @@ fn act(words: &[String], user: &str, directory: Option<PathBuf>) -> Result<u8, S
         StartupOption::BootstrapStandby => {
             Err(StartError::Unsupported("HA is not enabled for this namenode.".to_owned()))
         }
-        StartupOption::Rollback => {
-            eprint!("{ROLLBACK_NOTICE}");
-            let asked = confirm("Roll back file system state?", &mut io::stdin().lock(), &mut io::stderr());
-            if !asked.map_err(StartError::system("standard input"))? {
-                eprintln!("Rollback aborted.");
-                return Ok(1);
-            }
-            node::roll_back(&offline(&configuration)?)?;
-            Ok(0)
-        }
+        StartupOption::Rollback => roll_back(&configuration),
         StartupOption::Format(format) => {
             let settings = offline(&configuration)?;
             let mut answer = match format {
@@ -138,6 +116,34 @@ fn act(words: &[String], user: &str, directory: Option<PathBuf>) -> Result<u8, S
             Err(StartError::Unsupported(format!("The start option {name} is not supported yet. Nothing was changed.")))
         }
     }
+}
+
+/// `-recover`, after a question.
+fn recover(configuration: &Configuration, identity: Identity, force: bool) -> Result<u8, StartError> {
+    let asked = confirm(RECOVERY_QUESTION, &mut io::stdin().lock(), &mut io::stderr());
+    if !asked.map_err(StartError::system("standard input"))? {
+        eprintln!("Recovery aborted at user request.\n");
+        return Ok(0);
+    }
+    tracing::info!("starting recovery...");
+    if node::recover(&online(configuration, identity)?, &mut Choices { always: force })? {
+        tracing::info!("RECOVERY COMPLETE");
+    } else {
+        tracing::error!("Exiting on user request.");
+    }
+    Ok(0)
+}
+
+/// `-rollback`, after a question.
+fn roll_back(configuration: &Configuration) -> Result<u8, StartError> {
+    eprint!("{ROLLBACK_NOTICE}");
+    let asked = confirm("Roll back file system state?", &mut io::stdin().lock(), &mut io::stderr());
+    if !asked.map_err(StartError::system("standard input"))? {
+        eprintln!("Rollback aborted.");
+        return Ok(1);
+    }
+    node::roll_back(&offline(configuration)?)?;
+    Ok(0)
 }
 
 fn online(configuration: &Configuration, identity: Identity) -> Result<Settings, StartError> {

@@ -99,7 +99,7 @@ impl Engine {
     /// Ends the rolling upgrade that runs, so that there is no way back: from the next segment on, the log is of the present layout. `None` if
     /// none runs.
     ///
-    /// Quirk: a_finalized_rolling_upgrade_begins_a_segment: where the layout changes. Hadoop goes on in the old one, whose records lack the new
+    /// Quirk: directories_of_2_10_are_written_in_their_layout_until_the_end: where the layout changes, a segment begins. Hadoop goes on in the old one, whose records lack the new
     /// fields.
     ///
     /// # Errors

@@ -396,8 +396,8 @@ impl View<'_> {
 
     /// The time of a change of snapshots, where the layout being written can say it.
     ///
-    /// Quirk: times_of_snapshots_during_a_rolling_upgrade: Hadoop changes the directory's time and does not log it, so that a restart takes it
-    /// back; here it does not change
+    /// Quirk: directories_of_2_7_are_written_in_their_layout_until_the_end: times of snapshots with it. Hadoop changes the directory's time and
+    /// that of the snapshot and logs neither, so that a restart takes them back; here they are at once what they are after it
     pub(crate) fn snapshot_time(&self) -> Option<TimeMs> {
         self.policy.effective_layout.supports(Feature::SnapshotModificationTime).then_some(self.now.wall)
     }

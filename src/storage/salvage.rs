@@ -67,7 +67,7 @@ pub fn salvage(
     for segment in &segments {
         match run.segment(segment) {
             Ok(()) => run.expected = segment.last.next(),
-            // Quirk: stopping_ends_the_whole_log: Hadoop stops within the segment and reads the next one
+            // Quirk: what_comes_after_the_damage_is_left_out_when_that_is_asked_for: Hadoop stops within the segment and reads the next one
             Err(Left::Stop) => break,
             Err(Left::Quit) => return Err(SalvageError::Quit),
         }

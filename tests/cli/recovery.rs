@@ -24,13 +24,13 @@ impl Case {
         let port = self.site.get("fs.defaultFS").rsplit(':').next().and_then(|p| p.parse().ok()).expect("a port");
         (namenode, Client::connect(port, SUPERUSER))
     }
-    /// The one segment of edits.
+    /// The first segment of edits.
     fn segment(&self) -> PathBuf {
         let entries =
             std::fs::read_dir(self.name().join("current")).expect("folder").map(|entry| entry.expect("entry").path());
         let is_edits =
             |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("edits_0"));
-        entries.filter(is_edits).max().expect("a segment")
+        entries.filter(is_edits).min().expect("a segment")
     }
     /// Flips a byte in the middle of the segment.
     fn damage(&self) {
@@ -72,6 +72,8 @@ fn a_damaged_log_is_recovered_when_that_is_confirmed() {
 fn what_comes_after_the_damage_is_left_out_when_that_is_asked_for() {
     let case = Case::formatted("recover-stop");
     case.filled(20);
+    // segments after it count as later, too
+    case.filled(30);
     case.damage();
     case.run_with(&["-recover"], "Y\ns\n").expect(0, "abandoning any later edits");
     let (namenode, client) = case.serving(&[]);

@@ -113,7 +113,8 @@ impl Tree {
         store.set_features(directory, features.without(Features::SNAPSHOTTABLE));
     }
 
-    /// Takes a snapshot. `time` becomes the modification time of the directory and of the snapshot (older logs have none). The name must be free.
+    /// Takes a snapshot. `time` becomes the modification time of the directory and of the snapshot; older logs have none,
+    /// and then it is 0 for the snapshot. The name must be free.
     pub fn take_snapshot(
         &mut self,
         store: &mut Store,
