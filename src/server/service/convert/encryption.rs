@@ -22,7 +22,7 @@ pub fn file(encryption: &FileEncryption) -> FileEncryptionInfoProto {
 /// A zone.
 pub fn zone(told: &EncryptionZone) -> EncryptionZoneProto {
     EncryptionZoneProto {
-        id: told.id.0 as i64,
+        id: told.id.0,
         path: String::from_utf8_lossy(&told.path).into_owned(),
         suite: told.zone.suite as i32,
         crypto_protocol_version: told.zone.version as i32,
@@ -39,7 +39,7 @@ pub fn reencrypting(told: &Reencrypting) -> ZoneReencryptionStatusProto {
     };
     let last = &told.last;
     ZoneReencryptionStatusProto {
-        id: told.id.0 as i64,
+        id: told.id.0,
         path: String::from_utf8_lossy(&told.path).into_owned(),
         state: state as i32,
         ez_key_version_name: last.key_version.to_string(),
