@@ -2,7 +2,7 @@
 
 use hadoop_proto::common::RpcKindProto;
 use hadoop_proto::common::rpc_request_header_proto::OperationProto;
-use hadoop_proto::view::rpc::RpcRequestHeader;
+use hadoop_proto::view::rpc::{CallerContext, RpcRequestHeader};
 use hadoop_proto::view::{Sint32, ViewError};
 use hadoop_proto::wire::Cursor;
 
@@ -11,18 +11,26 @@ const FRONT: [u8; 5] = [0x08, 2, 0x10, 0, 0x18];
 /// Tag and length of the client's id.
 const CLIENT_ID: [u8; 2] = [0x22, 16];
 const RETRY: u8 = 0x28;
+const CALLER_CONTEXT: u8 = 0x3a;
 
 /// The header in these bytes.
 pub(crate) fn parse(bytes: &[u8]) -> Result<RpcRequestHeader<'_>, ViewError> {
     usual(bytes).map_or_else(|| RpcRequestHeader::parse(bytes), Ok)
 }
 
-/// The header of an ordinary call of Hadoop's client: five fields in the order of their numbers.
+/// The header of an ordinary call of Hadoop's client: five fields in the order of their numbers, and a caller context or none.
 fn usual(bytes: &[u8]) -> Option<RpcRequestHeader<'_>> {
     let (call_id, rest) = sint32(bytes.strip_prefix(&FRONT)?)?;
     let (client_id, rest) = rest.strip_prefix(&CLIENT_ID)?.split_at_checked(16)?;
     let (retry_count, rest) = sint32(rest.strip_prefix(&[RETRY])?)?;
-    rest.is_empty().then_some(RpcRequestHeader {
+    let caller_context = match rest {
+        [] => None,
+        [CALLER_CONTEXT, length, context @ ..] if usize::from(*length) == context.len() && *length < 0x80 => {
+            Some(CallerContext::parse(context).ok()?)
+        }
+        _ => return None,
+    };
+    Some(RpcRequestHeader {
         raw: bytes,
         rpc_kind: Some(RpcKindProto::RpcProtocolBuffer),
         rpc_op: Some(OperationProto::RpcFinalPacket),
@@ -30,7 +38,7 @@ fn usual(bytes: &[u8]) -> Option<RpcRequestHeader<'_>> {
         client_id,
         retry_count,
         trace_info: None,
-        caller_context: None,
+        caller_context,
         state_id: None,
         router_federated_state: None,
         authorization_header: None,
@@ -92,18 +100,25 @@ mod tests {
                     RpcRequestHeader::parse(&bytes[..end]).map(|h| shown(&h)).ok()
                 );
             }
-            let context = RpcCallerContextProto { context: "c".to_owned(), signature: None };
+            for (context, signature) in [("CLI", None), ("c", Some(&b"signed"[..])), (&"long".repeat(50), None)] {
+                let context = RpcCallerContextProto {
+                    context: context.to_owned(),
+                    signature: signature.map(bytes::Bytes::from_static),
+                };
+                let bytes = RpcRequestHeaderProto { caller_context: Some(context), ..header.clone() }.encode_to_vec();
+                assert_eq!(shown(&parse(&bytes).unwrap()), shown(&RpcRequestHeader::parse(&bytes).unwrap()));
+                fast += usize::from(usual(&bytes).is_some());
+            }
             let others = [
                 RpcRequestHeaderProto { client_id: bytes::Bytes::from_static(b"short"), ..header.clone() },
                 RpcRequestHeaderProto { state_id: Some(5), ..header.clone() },
                 RpcRequestHeaderProto { rpc_kind: Some(1), ..header.clone() },
-                RpcRequestHeaderProto { caller_context: Some(context), ..header.clone() },
             ];
             for other in others.map(|other| other.encode_to_vec()) {
                 assert!(usual(&other).is_none());
                 assert_eq!(shown(&parse(&other).unwrap()), shown(&RpcRequestHeader::parse(&other).unwrap()));
             }
         }
-        assert_eq!(fast, 8 * 3, "numbers of up to 28 bits");
+        assert_eq!(fast, 8 * 3 * 3, "numbers of up to 28 bits, no context or a short one");
     }
 }
