@@ -5,7 +5,7 @@ use hadoop_proto::wire::{Cursor, Sink, Value};
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A file as the generator made it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -138,7 +138,7 @@ impl Client {
 
 /// Makes a directory.
 pub fn make_directory(port: u16, path: &str) -> Result<(), String> {
-    let mut client = Client::new(port).map_err(|e| format!("RPC port: {e}"))?;
+    let mut client = serving(port)?;
     let (mut permission, mut request) = (Vec::new(), Vec::new());
     permission.put_varint_field(1, 0o755);
     request.put_bytes_field(1, path.as_bytes());
@@ -187,9 +187,28 @@ fn locations(known: &Known, answer: Answer) -> Result<(), String> {
     if told == wanted { Ok(()) } else { Err(format!("locations of {}: {told:?}, not {wanted:?}", known.path)) }
 }
 
+/// A connection to a name node that answers calls: Java's tells that its start is over a little before that is so.
+fn serving(port: u16) -> Result<Client, String> {
+    let since = Instant::now();
+    loop {
+        let answer = Client::new(port).and_then(|mut client| {
+            let mut request = Vec::new();
+            request.put_bytes_field(1, b"/");
+            client.send("getFileInfo", &request)?;
+            let (_, answer) = client.receive()?;
+            answer.map(|_| client).map_err(io::Error::other)
+        });
+        match answer {
+            Ok(client) => return Ok(client),
+            Err(e) if since.elapsed() > PATIENCE => return Err(format!("RPC port: {e}")),
+            Err(_) => std::thread::sleep(Duration::from_millis(5)),
+        }
+    }
+}
+
 /// Asks a name node for all of it.
 pub fn check(port: u16, expected: &Expected) -> Result<(), String> {
-    let mut client = Client::new(port).map_err(|e| format!("RPC port: {e}"))?;
+    let mut client = serving(port)?;
     let of_path = |known: &Known| {
         let mut request = Vec::new();
         request.put_bytes_field(1, known.path.as_bytes());
