@@ -380,8 +380,8 @@ fn a_mark_has_the_time_of_its_record() {
         w.write(&who, &CreateSnapshot { path: "/s".into(), name: name.into() }).unwrap();
     }
     w.pass(5_000);
-    let then = w.now.wall;
     w.write(&who, &DeleteSnapshot { path: "/s".into(), name: "two".into() }).unwrap();
+    let then = w.now.wall;
     w.pass(5_000);
     w.check();
     let told = w.view(&who, |v| get_file_info(v, b"/s/.snapshot/two#1").unwrap().unwrap().mtime);
