@@ -84,7 +84,7 @@ fn choose(always: bool, going_on: &str, input: &mut dyn BufRead, output: &mut dy
             "s" => return Ok('s'),
             "q" => return Ok('q'),
             "a" => return Ok('a'),
-            _ => write!(output, "I'm sorry, I cannot understand your response.\n")?,
+            _ => writeln!(output, "I'm sorry, I cannot understand your response.")?,
         }
     }
 }
