@@ -93,6 +93,8 @@ pub struct Settings {
     pub caching: bool,
     /// Pause before a DataNode is told again what to cache.
     pub caching_retry_ms: u64,
+    /// Storage policy where none is set.
+    pub default_policy: u8,
     /// Whether storage policies are obeyed.
     pub storage_policies: bool,
 }
@@ -158,6 +160,7 @@ impl Default for Settings {
             maintenance_replication_min: 1,
             caching: true,
             caching_retry_ms: 30_000,
+            default_policy: crate::policies::HOT,
             storage_policies: true,
         }
     }

@@ -128,6 +128,8 @@ pub struct Settings {
     pub erasure_coding_user_defined: bool,
     /// Whether `dfs.storage.policy.satisfier.mode` asks for a satisfier.
     pub storage_policy_satisfier: bool,
+    /// `dfs.storage.default.policy`, by its number.
+    pub default_policy: u8,
     /// `dfs.storage.policy.satisfier.max.outstanding.paths`: what may wait for it.
     pub satisfier_queue: usize,
     /// `dfs.storage.policy.permissions.superuser-only`: whether storage policies are set by superusers only.
@@ -203,6 +205,7 @@ impl Default for Settings {
             erasure_coding_user_defined: true,
             storage_policy_satisfier: false,
             satisfier_queue: 10_000,
+            default_policy: vocab::storage_policy::HOT,
             storage_policies_of_superusers: false,
             get_blocks_is_a_read: true,
             symlinks: false,

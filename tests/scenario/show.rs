@@ -133,6 +133,13 @@ pub fn run(world: &mut World, line: &Line) -> Option<Printed> {
     })
 }
 
+/// How many of a block's DataNodes have it in memory, if any.
+fn in_memory(state: &State, located: &blocks::Located) -> String {
+    let caching = &state.blocks.caching;
+    let cached = located.locations.iter().filter(|t| caching.is_cached(located.block.id, t.node)).count();
+    if cached > 0 { format!(", {cached} in memory") } else { String::new() }
+}
+
 /// What clients may ask.
 fn reads(world: &World, line: &Line) -> Option<Printed> {
     let path = line.paths(0).first().cloned().unwrap_or_else(|| b"/".to_vec());
@@ -154,9 +161,7 @@ fn reads(world: &World, line: &Line) -> Option<Printed> {
             for block in &blocks.blocks {
                 let corrupt = if block.located.corrupt { " corrupt" } else { "" };
                 let places = targets(view.state, &block.located.locations);
-                let (id, caching) = (block.located.block.id, &view.state.blocks.caching);
-                let cached = block.located.locations.iter().filter(|t| caching.is_cached(id, t.node)).count();
-                let cached = if cached > 0 { format!(", {cached} in memory") } else { String::new() };
+                let cached = in_memory(view.state, &block.located);
                 let _ = writeln!(out, "{}{corrupt} on {places}{cached}", block_text(&block.located.block));
             }
             out

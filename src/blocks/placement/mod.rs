@@ -20,6 +20,7 @@ use record::StorageNumber;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use vocab::StorageKind;
+use vocab::storage_policy::UNSPECIFIED;
 use vocab::time::MonotonicMs;
 
 /// A volume with its node and medium.
@@ -236,6 +237,7 @@ impl Blocks {
 
     /// The storage policy in force.
     pub(crate) fn policy(&self, id: u8) -> &'static policies::StoragePolicy {
-        policies::by_id(if self.settings.storage_policies { id } else { policies::HOT })
+        let set = self.settings.storage_policies && id != UNSPECIFIED;
+        policies::by_id(if set { id } else { self.settings.default_policy })
     }
 }

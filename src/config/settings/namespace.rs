@@ -4,6 +4,7 @@ use super::reader::Reader;
 use crate::config::ConfigError;
 use crate::config::values::Unit;
 use std::time::Duration;
+use vocab::storage_policy;
 
 /// Limits of the tree and of answers about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,6 +92,12 @@ fn lazy_persist_scrub(reader: &Reader<'_>) -> Result<Option<Duration>, ConfigErr
     }
 }
 
+fn default_policy(reader: &Reader<'_>) -> Result<u8, ConfigError> {
+    const KEY: &str = "dfs.storage.default.policy";
+    let policy = storage_policy::by_name(&reader.text(KEY)?).map(|policy| policy.id);
+    policy.ok_or_else(|| reader.wrong(KEY, "is no storage policy"))
+}
+
 /// A count over 0, refused in Hadoop's words.
 fn positive(reader: &Reader<'_>, key: &'static str, problem: &str) -> Result<u32, ConfigError> {
     match reader.int(key)? {
@@ -152,6 +159,8 @@ pub struct NamespaceFeatures {
     pub storage_policy_satisfier: bool,
     /// How often lazily persisted files without replicas are deleted (`dfs.namenode.lazypersist.file.scrub.interval.sec`); `None` for never.
     pub lazy_persist_scrub: Option<Duration>,
+    /// Number of the storage policy where none is set (`dfs.storage.default.policy`).
+    pub default_policy: u8,
     /// What may wait for that (`dfs.storage.policy.satisfier.max.outstanding.paths`).
     pub satisfier_queue: u32,
     /// Whether only superusers set storage policies (`dfs.storage.policy.permissions.superuser-only`).
@@ -193,6 +202,7 @@ impl NamespaceFeatures {
                 .text("dfs.storage.policy.satisfier.mode")?
                 .eq_ignore_ascii_case("external"),
             lazy_persist_scrub: lazy_persist_scrub(reader)?,
+            default_policy: default_policy(reader)?,
             satisfier_queue: reader.count("dfs.storage.policy.satisfier.max.outstanding.paths", 0)?,
             storage_policies_of_superusers: reader.boolean("dfs.storage.policy.permissions.superuser-only")?,
             get_blocks_is_a_read: reader.boolean("dfs.namenode.get-blocks.check.operation")?,

@@ -33,7 +33,7 @@ pub fn get_server_defaults(view: &View<'_>) -> ServerDefaults {
         trash_interval: s.trash_interval,
         checksum_type: s.checksum_type,
         key_provider: s.key_provider.clone(),
-        storage_policy: vocab::storage_policy::HOT,
+        storage_policy: s.default_policy,
         snapshot_trash_root: s.snapshot_trash_root,
     }
 }

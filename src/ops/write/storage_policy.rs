@@ -9,7 +9,7 @@ use state::SATISFY_XATTR;
 use std::borrow::Cow;
 use std::sync::Arc;
 use vocab::layout::Feature;
-use vocab::storage_policy::{self, HOT, POLICIES, StoragePolicy, UNSPECIFIED};
+use vocab::storage_policy::{self, POLICIES, StoragePolicy, UNSPECIFIED};
 use vocab::xattr::Xattr;
 use vocab::{Action, Refusal, SnapshotId};
 
@@ -157,7 +157,7 @@ pub fn get_storage_policy(view: &View<'_>, path: &[u8]) -> Result<&'static Stora
         SnapshotId::CURRENT => view.state.tree.storage_policy(&view.state.store, inode),
         snapshot => view.past_policy(inode, snapshot),
     };
-    let found = storage_policy::by_id(if id == UNSPECIFIED { HOT } else { id });
+    let found = storage_policy::by_id(if id == UNSPECIFIED { view.settings.default_policy } else { id });
     found.ok_or_else(|| Refusal::HadoopIllegalArgument(format!("There is no storage policy with id {id}").into()))
 }
 

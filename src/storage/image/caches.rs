@@ -73,7 +73,7 @@ pub(in crate::image) fn add_directive(
 }
 
 fn content(what: String) -> ImageError {
-    ImageError::Content { section: SECTION, what: what.into() }
+    ImageError::Content { section: SECTION, what }
 }
 
 fn text(bytes: &[u8]) -> Arc<str> {
