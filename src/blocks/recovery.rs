@@ -56,6 +56,16 @@ impl Blocks {
         recovery_id: GenerationStamp,
         truncated: Block,
     ) -> bool {
+        let block = store.block_core(b);
+        if truncated.id != block.id
+            && let Some(old) = store.find_block(truncated.id)
+        {
+            // the new block is made where the old one is
+            let c = self.construction.entry(block.id).or_insert_with(|| Construction::new(block));
+            if c.expected.is_empty() {
+                store.replicas(old).iter().for_each(|r| c.expect_as(r.storage, r.index, block));
+            }
+        }
         let led = self.begin_recovery(store, b, recovery_id);
         if let Some(c) = self.construction.get_mut(&store.block_core(b).id) {
             c.truncate = Some(truncated);

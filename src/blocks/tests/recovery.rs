@@ -156,3 +156,20 @@ fn a_leader_that_registers_anew_still_gets_its_order() {
     assert_eq!((recoveries[0].block, recoveries[0].recovery_id), (block, 1_005));
     assert_eq!(w.deletions(1), [2], "and what it is to delete");
 }
+
+#[test]
+fn a_truncate_into_a_new_block_is_led_by_a_node_with_the_old_one() {
+    let mut w = World::new(Settings::default());
+    for n in 1..=2 {
+        w.node(n);
+    }
+    let old = w.block(1, 2).1;
+    (1..=2).for_each(|n| w.received(n, old));
+    let (b, new) = w.block_in(2, 2, BlockState::UnderConstruction);
+    assert!(w.blocks.begin_truncate(&mut w.store, b, GenerationStamp(1_009), old));
+    let orders: Vec<Command> = (1..=2).flat_map(|n| w.beat(n)).collect();
+    let [Command::Recover(recoveries)] = &orders[..] else { panic!("{orders:?}") };
+    let order = &recoveries[0];
+    assert_eq!((order.block, order.truncate, order.recovery_id), (old, Some(new), 1_009));
+    assert_eq!(order.locations.len(), 2);
+}
