@@ -16,9 +16,8 @@ pub fn read(source: &Source) -> Result<ServiceAcls, ConfigError> {
 
 fn acls(configuration: &Configuration) -> Result<ServiceAcls, ConfigError> {
     const DEFAULT: &str = KEYS_OF_POLICY[0];
-    let or = |key: &str, default: &str| {
-        Ok::<_, ConfigError>(configuration.get(key)?.unwrap_or_else(|| default.to_owned()))
-    };
+    let or =
+        |key: &str, default: &str| Ok::<_, ConfigError>(configuration.get(key)?.unwrap_or_else(|| default.to_owned()));
     let hosts_key = |key: &str| key.strip_suffix(".acl").map_or(key.to_owned(), |stem| format!("{stem}.hosts"));
     let default = or(DEFAULT, "*")?;
     let blocked = or(KEYS_OF_POLICY[1], "")?;

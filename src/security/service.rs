@@ -40,13 +40,16 @@ impl AccessList {
             return AccessList { all: true, ..AccessList::default() };
         }
         let (users, groups) = text.split_once(' ').unwrap_or((text, ""));
-        let words = |list: &str| list.split(',').map(|word| word.trim().to_owned()).filter(|word| !word.is_empty()).collect();
+        let words =
+            |list: &str| list.split(',').map(|word| word.trim().to_owned()).filter(|word| !word.is_empty()).collect();
         AccessList { all: false, users: words(users), groups: words(groups) }
     }
 
     /// Whether the caller is on it.
     pub fn has(&self, caller: &Caller) -> bool {
-        self.all || self.users.contains(&*caller.user) || caller.groups.iter().any(|group| self.groups.contains(&**group))
+        self.all
+            || self.users.contains(&*caller.user)
+            || caller.groups.iter().any(|group| self.groups.contains(&**group))
     }
 }
 
@@ -153,7 +156,8 @@ mod tests {
         };
         let denied = "User alice (auth:SIMPLE) is not authorized for protocol interface \
                       org.apache.hadoop.hdfs.protocol.ClientProtocol: denied by configured ACL";
-        let host = "Host 10.0.0.1 is not authorized for protocol interface org.apache.hadoop.hdfs.protocol.ClientProtocol";
+        let host =
+            "Host 10.0.0.1 is not authorized for protocol interface org.apache.hadoop.hdfs.protocol.ClientProtocol";
         for (acl, refusal) in [
             (acl("*", "", Hosts::All, Hosts::None), None),
             (acl("bob", "", Hosts::All, Hosts::None), Some(denied)),

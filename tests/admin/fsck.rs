@@ -68,8 +68,7 @@ fn prepare(fixture: &Fixture) -> Vec<DataNode> {
     for directory in ["/d", "/private"] {
         let request = AllowSnapshotRequestProto { snapshot_root: directory.into() };
         client.call::<AllowSnapshotResponseProto>("allowSnapshot", &request).expect("allowSnapshot");
-        let request =
-            CreateSnapshotRequestProto { snapshot_root: directory.into(), snapshot_name: Some("s1".into()) };
+        let request = CreateSnapshotRequestProto { snapshot_root: directory.into(), snapshot_name: Some("s1".into()) };
         client.call::<CreateSnapshotResponseProto>("createSnapshot", &request).expect("createSnapshot");
     }
     nodes[0].forget(lost[1].block_id);

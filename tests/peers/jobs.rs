@@ -30,7 +30,9 @@ fn map_reduce_and_distcp() {
     let tree = |root: &str| {
         let names = cluster.client.ok(&["dfs", "-ls", "-R", "-C", root]);
         let files = names.lines().filter(|name| cluster.client.run(&["dfs", "-test", "-f", name]).exit == 0);
-        files.map(|name| (name[root.len()..].to_owned(), cluster.client.ok(&["api", "digest", name]))).collect::<Vec<_>>()
+        files
+            .map(|name| (name[root.len()..].to_owned(), cluster.client.ok(&["api", "digest", name])))
+            .collect::<Vec<_>>()
     };
     let (from, to) = (tree("/benchmarks"), tree("/copy"));
     assert!(from.len() > 5 && from == to, "{from:?}\n{to:?}");
@@ -71,9 +73,8 @@ fn a_balancer_fills_a_new_node() {
     let output = java.output().expect("java");
     let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{}\n{text}", output.status);
-    let there = |cluster: &Cluster| {
-        cluster.blocks("/big").iter().filter(|block| block.locations.contains(&new)).count()
-    };
+    let there =
+        |cluster: &Cluster| cluster.blocks("/big").iter().filter(|block| block.locations.contains(&new)).count();
     assert!(there(&cluster) > 10, "{} blocks moved\n{text}", there(&cluster));
     wait_for_replicas(&cluster, "/big", 2, None);
     assert!(there(&cluster) > 10, "what was moved stays where it is");

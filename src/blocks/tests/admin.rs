@@ -170,8 +170,7 @@ fn dead_nodes_with_a_listed_host_that_never_registered_hdfs_17559() {
 }
 
 fn send_to_maintenance(w: &mut World, nodes: &[u32], expires: i64) {
-    let maintenance =
-        nodes.iter().map(|n| (HostEntry::parse(&format!("10.0.0.{n}")), TimeMs(expires))).collect();
+    let maintenance = nodes.iter().map(|n| (HostEntry::parse(&format!("10.0.0.{n}")), TimeMs(expires))).collect();
     w.blocks.refresh_hosts(Hosts { maintenance, ..Hosts::default() }, w.now);
 }
 
@@ -274,7 +273,8 @@ fn nodes_in_maintenance_do_not_count_as_tracked() {
 
 #[test]
 fn an_interval_looks_at_so_many_blocks() {
-    let settings = Settings { decommission_blocks_per_interval: 6, decommission_interval_ms: 1_000, ..Settings::default() };
+    let settings =
+        Settings { decommission_blocks_per_interval: 6, decommission_interval_ms: 1_000, ..Settings::default() };
     let mut w = World::new(settings);
     for n in 1..=2 {
         w.node(n);

@@ -333,7 +333,9 @@ fn tolerance(reader: &Reader<'_>, key: &'static str, default: u32, most: i32) ->
     if (0..=most).contains(&percent) {
         return Ok(percent.unsigned_abs());
     }
-    reader.warn(format!("The value of {key} is invalid, current value is {percent}, default value {default} will be used instead."));
+    reader.warn(format!(
+        "The value of {key} is invalid, current value is {percent}, default value {default} will be used instead."
+    ));
     Ok(default)
 }
 

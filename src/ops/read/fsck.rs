@@ -101,7 +101,12 @@ pub fn check_file(view: &View<'_>, path: &[u8], length: u64, details: bool) -> R
         blocks.extend(handle(&located.block).map(|b| check_block(view, b, Some(located), details)));
     }
     let last = last.and_then(|last| handle(&last.block).map(|b| check_block(view, b, Some(last), details)));
-    Ok(Some(FileCheck { open: found.under_construction && !resolved.is_past(), located: found.blocks.len(), blocks, last }))
+    Ok(Some(FileCheck {
+        open: found.under_construction && !resolved.is_past(),
+        located: found.blocks.len(),
+        blocks,
+        last,
+    }))
 }
 
 fn check_block(view: &View<'_>, b: BlockHandle, located: Option<&blocks::Located>, details: bool) -> BlockCheck {
@@ -199,7 +204,8 @@ fn corrupt_block(view: &View<'_>, id: BlockId, path: Vec<u8>, pasts: bool) -> Op
         None => status.replication.to_string(),
     };
     let exists = |path: &[u8]| matches!(get_file_info(view, path), Ok(Some(_)));
-    let pasts = if pasts { past_paths(view, &path).into_iter().filter(|path| exists(path)).collect() } else { Vec::new() };
+    let pasts =
+        if pasts { past_paths(view, &path).into_iter().filter(|path| exists(path)).collect() } else { Vec::new() };
     Some(CorruptBlock { id, redundancy, present: exists(&path), path, pasts })
 }
 
@@ -213,9 +219,9 @@ fn past_paths(view: &View<'_>, path: &[u8]) -> Vec<Vec<u8>> {
         }
         let Some(rest) = path.strip_prefix(&*above) else { continue };
         let Ok(snapshots) = get_snapshot_listing(view, &root.path()) else { continue };
-        found.extend(snapshots.iter().map(|snapshot| {
-            [&*above, b".snapshot/", &snapshot.status.name, b"/", rest].concat()
-        }));
+        found.extend(
+            snapshots.iter().map(|snapshot| [&*above, b".snapshot/", &snapshot.status.name, b"/", rest].concat()),
+        );
     }
     found
 }

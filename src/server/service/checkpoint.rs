@@ -82,8 +82,7 @@ pub(super) async fn start(shared: &Shared, caller: &Caller, asked: StartCheckpoi
         command(SHUT_DOWN, Type::NamenodeCommand, None)
     } else {
         let segment = shared.engine.roll().await?;
-        let checkpoint =
-            CheckpointCommandProto { signature: signature(shared, segment), need_to_return_image: true };
+        let checkpoint = CheckpointCommandProto { signature: signature(shared, segment), need_to_return_image: true };
         command(CHECKPOINT, Type::CheckPointCommand, Some(checkpoint))
     };
     message(&StartCheckpointResponseProto { command })

@@ -13,10 +13,11 @@ use hadoop_proto::hdfs::{
     NamespaceInfoProto, RemoteEditLogManifestProto, RemoteEditLogProto, StorageTypeProto, VersionResponseProto,
 };
 use hadoop_proto::namenode::{
-    GetBlockKeysResponseProto, GetBlocksRequestProto, GetBlocksResponseProto, GetEditLogManifestRequestProto, GetEditLogManifestResponseProto,
-    GetMostRecentCheckpointTxIdResponseProto, GetMostRecentNameNodeFileTxIdRequestProto,
-    GetMostRecentNameNodeFileTxIdResponseProto, GetNextSpsPathResponseProto, GetTransactionIdResponseProto, IsRollingUpgradeResponseProto,
-    IsUpgradeFinalizedResponseProto, RollEditLogResponseProto,
+    GetBlockKeysResponseProto, GetBlocksRequestProto, GetBlocksResponseProto, GetEditLogManifestRequestProto,
+    GetEditLogManifestResponseProto, GetMostRecentCheckpointTxIdResponseProto,
+    GetMostRecentNameNodeFileTxIdRequestProto, GetMostRecentNameNodeFileTxIdResponseProto, GetNextSpsPathResponseProto,
+    GetTransactionIdResponseProto, IsRollingUpgradeResponseProto, IsUpgradeFinalizedResponseProto,
+    RollEditLogResponseProto,
 };
 use observe::RemoteException;
 use observe::remote_exception::class;
@@ -108,14 +109,15 @@ async fn get_blocks(shared: &Shared, caller: &Caller, asked: &GetBlocksRequestPr
     while !shared.engine.view("getBlocks", caller, |view| walk.step(view, BLOCKS_SLICE)) {
         tokio::task::yield_now().await;
     }
-    let blocks = shared.engine.view("getBlocks", caller, |view| {
-        walk.found.iter().map(|block| located(&view.state.blocks, block)).collect()
-    });
+    let blocks = shared
+        .engine
+        .view("getBlocks", caller, |view| walk.found.iter().map(|block| located(&view.state.blocks, block)).collect());
     message(&GetBlocksResponseProto { blocks: BlocksWithLocationsProto { blocks } })
 }
 
 fn located(blocks: &Blocks, found: &MovableBlock) -> BlockWithLocationsProto {
-    let volumes = || found.places.iter().filter_map(|(place, index)| Some((blocks.volume_info(place.storage)?, *index)));
+    let volumes =
+        || found.places.iter().filter_map(|(place, index)| Some((blocks.volume_info(place.storage)?, *index)));
     let nodes = volumes().filter_map(|(volume, _)| blocks.node(volume.node));
     BlockWithLocationsProto {
         block: BlockProto {

@@ -62,7 +62,11 @@ async fn connect(node: &DatanodeInfoProto) -> io::Result<Stream> {
 
 fn header(block: &LocatedBlockProto, client: &str) -> ClientOperationHeaderProto {
     ClientOperationHeaderProto {
-        base_header: BaseHeaderProto { block: block.b.clone(), token: Some(block.block_token.clone()), trace_info: None },
+        base_header: BaseHeaderProto {
+            block: block.b.clone(),
+            token: Some(block.block_token.clone()),
+            trace_info: None,
+        },
         client_name: client.to_owned(),
     }
 }
@@ -169,7 +173,10 @@ async fn forward(
         }
     }
     if bytes != from.b.num_bytes() {
-        return Err(broken(format!("Recorded block size is {}, but datanode returned {bytes} bytes", from.b.num_bytes())));
+        return Err(broken(format!(
+            "Recorded block size is {}, but datanode returned {bytes} bytes",
+            from.b.num_bytes()
+        )));
     }
     let read = ClientReadStatusProto { status: Status::ChecksumOk as i32 };
     // that the source hears of it is a courtesy

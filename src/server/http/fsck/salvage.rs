@@ -5,13 +5,13 @@ use super::Check;
 use super::copy::copy_block;
 use super::walk::Entry;
 use crate::service::own_call;
+use hadoop_proto::hdfs::hdfs_file_status_proto::FileType;
 use hadoop_proto::hdfs::{
     AddBlockRequestProto, AddBlockResponseProto, CompleteRequestProto, CompleteResponseProto, CreateRequestProto,
     CreateResponseProto, ExtendedBlockProto, FsPermissionProto, GetBlockLocationsRequestProto,
     GetBlockLocationsResponseProto, GetFileInfoRequestProto, GetFileInfoResponseProto, LocatedBlockProto,
     MkdirsRequestProto, MkdirsResponseProto,
 };
-use hadoop_proto::hdfs::hdfs_file_status_proto::FileType;
 use ops::Operation;
 use std::time::Duration;
 
@@ -43,7 +43,10 @@ impl Check {
         }
         let target = format!("{LOST_AND_FOUND}{}", file.path);
         if self.status(&target).await?.is_some() {
-            tracing::warn!("Fsck: can't copy the remains of {} to lost+found, because {target} already exists.", file.path);
+            tracing::warn!(
+                "Fsck: can't copy the remains of {} to lost+found, because {target} already exists.",
+                file.path
+            );
             return Ok(());
         }
         self.make_directory(&target, file.mode).await?;
@@ -151,7 +154,8 @@ impl Check {
                     holder: client,
                     ..Default::default()
                 };
-                let _: hadoop_proto::hdfs::AbandonBlockResponseProto = self.own(Operation::AbandonBlock, &asked).await?;
+                let _: hadoop_proto::hdfs::AbandonBlockResponseProto =
+                    self.own(Operation::AbandonBlock, &asked).await?;
                 Err(error.to_string())
             }
         }

@@ -209,10 +209,8 @@ impl Check {
         let path = self.asked.path.clone();
         let pasts = self.asked.snapshots;
         let after: u64 = self.asked.after.as_deref().and_then(|cookie| cookie.parse().ok()).unwrap_or(0);
-        let found = self
-            .shared
-            .engine
-            .view("fsck", &self.caller, |view| corrupt_blocks(view, path.as_bytes(), after, pasts));
+        let found =
+            self.shared.engine.view("fsck", &self.caller, |view| corrupt_blocks(view, path.as_bytes(), after, pasts));
         let (blocks, seen) = found.map_err(failed)?;
         let cookie = seen.max(after);
         let lines: Vec<String> = blocks.iter().flat_map(corrupt_lines).collect();
@@ -232,7 +230,8 @@ impl Check {
 /// The file's line, if there still is one, and those of its past.
 fn corrupt_lines(block: &CorruptBlock) -> Vec<String> {
     let name = format!("blk_{}", block.id.0);
-    let present = block.present.then(|| format!("{name}\t{}\t{}", block.redundancy, String::from_utf8_lossy(&block.path)));
+    let present =
+        block.present.then(|| format!("{name}\t{}\t{}", block.redundancy, String::from_utf8_lossy(&block.path)));
     let pasts = block.pasts.iter().map(|path| format!("{name}\t{}", String::from_utf8_lossy(path)));
     present.into_iter().chain(pasts).collect()
 }
