@@ -7,6 +7,7 @@ use crate::read::erasure_coding::get_erasure_coding_policy;
 use crate::read::file_info::get_file_info;
 use crate::read::listing::get_listing;
 use crate::read::summary::get_quota_usage;
+use crate::write::acl::{AclChange, ChangeAcl};
 use crate::write::append::Append;
 use crate::write::attributes::{SetPermission, SetReplication};
 use crate::write::erasure_coding::SetErasureCodingPolicy;
@@ -412,5 +413,22 @@ fn striped_files_renamed_out_of_a_snapshot_are_not_deleted() {
     // with the snapshot goes the older name, and then nothing is in the way
     w.write(&who, &DeleteSnapshot { path: "/a".into(), name: "one".into() }).unwrap();
     assert_eq!(w.delete(&who, "/a/x", true), Ok(true));
+    w.check();
+}
+
+/// Taking away what is not there is no change that a snapshot would be told of; Hadoop's does not either.
+#[test]
+fn nothing_taken_away_is_no_change() {
+    let mut w = one_snapshot();
+    let who = superuser();
+    w.mkdirs(&who, "/s/d", 0o755).unwrap();
+    w.write(&who, &CreateSnapshot { path: "/s".into(), name: "two".into() }).unwrap();
+    w.write(&who, &SetStoragePolicy { path: "/s/d".into(), policy: None }).unwrap();
+    let remove = ChangeAcl { path: "/s/d".into(), change: AclChange::RemoveAll };
+    w.write(&who, &remove).unwrap();
+    let directory = w.view(&who, |v| v.state.tree.resolve(&v.state.store, b"/s/d").unwrap().last().unwrap());
+    assert!(w.state.tree.snapshots.directory_diffs(directory).is_empty());
+    w.write(&who, &SetStoragePolicy { path: "/s/d".into(), policy: Some("COLD".into()) }).unwrap();
+    assert_eq!(w.state.tree.snapshots.directory_diffs(directory).len(), 1);
     w.check();
 }

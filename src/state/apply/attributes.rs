@@ -5,9 +5,10 @@ use crate::fit::attributes::added_policy;
 use crate::tokens::{MasterKey, Token};
 use crate::{Applied, Effect, RetryPayload, State};
 use edit::Record;
-use record::{Features, InodeHandle, InodeKind};
+use record::{Features, InodeHandle, InodeKind, KindTag};
 use vocab::erasure_coding::{ErasureCodingPolicy, PolicyState};
 use vocab::quota::Quota;
+use vocab::storage_policy::UNSPECIFIED;
 use vocab::xattr::{Xattr, XattrNamespace};
 use vocab::{BlockId, Mode, TimeMs};
 
@@ -25,10 +26,18 @@ impl State {
         inode: InodeHandle,
     ) -> Applied {
         let only_access_time = matches!(record, Record::Times { mtime, .. } if mtime.0 < 0);
-        // nor is it a change to take an ACL away that is not there
-        let no_acl = matches!(record, Record::SetAcl { entries, .. } if entries.is_empty())
-            && !self.store.features(inode).contains(Features::ACL);
-        if !(no_acl || only_access_time && cx.policy.snapshot_skips_access_time) {
+        let features = self.store.features(inode);
+        let changes_nothing = match record {
+            Record::SetAcl { entries, .. } => entries.is_empty() && !features.contains(Features::ACL),
+            // the policy of a directory is an attribute of Hadoop's, which rewrites them all if there are any
+            Record::SetStoragePolicy { policy: UNSPECIFIED, .. } => {
+                self.store.kind(inode) == KindTag::Directory
+                    && !features.contains(Features::XATTRS)
+                    && self.store.own_storage_policy(inode) == UNSPECIFIED
+            }
+            _ => false,
+        };
+        if !(changes_nothing || only_access_time && cx.policy.snapshot_skips_access_time) {
             self.capture(inode);
         }
         let State { store, tree, .. } = self;
