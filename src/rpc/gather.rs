@@ -23,7 +23,7 @@ const STREAM_CALLS: usize = 12;
 /// Calls found at once that make a trial worth while.
 const BURST_CALLS: usize = 4;
 /// Calls of a look for which no longer pause is tried.
-const ENOUGH_CALLS: usize = 32;
+const ENOUGH_CALLS: usize = 40;
 /// Looks from one trial of another pause to the next, and from a trial that showed no stream to the next.
 const LOOKS_AFTER: [u32; 2] = [32, 1_024];
 /// A look with fewer calls is dull, and so many in a row end a stream.
@@ -37,7 +37,7 @@ enum Trial {
     None,
     /// Whether there is a stream.
     Stream,
-    /// Whether twice the pause finds nearly twice the calls.
+    /// Whether twice the pause finds more calls, by a quarter at least: between pauses calls come too, so that they are never twice as many.
     Longer,
     /// Whether half the pause finds nearly as many.
     Shorter,
@@ -116,8 +116,8 @@ impl Gathering {
                 self.looks = LOOKS_AFTER[0];
             }
             Trial::Stream => self.looks = LOOKS_AFTER[1],
-            Trial::Longer if calls * 8 * 2 >= self.usual * 3 => adopt(self, self.pause * 2),
-            Trial::Shorter if calls * 8 * 5 >= self.usual * 4 => adopt(self, self.pause / 2),
+            Trial::Longer if calls * 8 * 4 >= self.usual * 5 => adopt(self, self.pause * 2),
+            Trial::Shorter if calls * 8 * 10 >= self.usual * 9 => adopt(self, self.pause / 2),
             Trial::Longer | Trial::Shorter => {}
         }
     }
