@@ -5,10 +5,10 @@ use std::time::Duration;
 
 /// The first chunks are left alone: small stores stay small.
 const POPULATED_FROM: u32 = 4;
-/// A chunk of small pages takes about so long.
-const DEAR_FROM: Duration = Duration::from_millis(2);
-/// So many of them, and no more are asked for.
-const DEAR_MAX: u32 = 4;
+/// A chunk of small pages takes about so long where memory is slow: huge ones that take more in the mean are not worth it.
+const DEAR_FROM: Duration = Duration::from_millis(4);
+/// What they may take beyond that in all: others may have had the core meanwhile.
+const DEAR_MORE: Duration = Duration::from_millis(40);
 
 #[cfg(not(miri))]
 pub(crate) fn populate(chunk: &mut WholeChunk, huge: bool) {
@@ -26,14 +26,15 @@ pub type Clock = fn() -> Duration;
 pub(crate) struct Populate {
     clock: Clock,
     chunks: u32,
-    /// Huge pages that took long.
-    dear: u32,
+    /// Chunks that were asked for as huge pages, and how long they took.
+    huge: u32,
+    spent: Duration,
 }
 
 impl Populate {
     /// For a set or a share of one that has so many chunks.
     pub(crate) fn new(clock: Clock, chunks: u32) -> Populate {
-        Populate { clock, chunks, dear: 0 }
+        Populate { clock, chunks, huge: 0, spent: Duration::ZERO }
     }
     /// The next chunk.
     pub(crate) fn next(&mut self, chunk: &mut WholeChunk) {
@@ -41,8 +42,37 @@ impl Populate {
         if self.chunks <= POPULATED_FROM {
             return;
         }
-        let (huge, since) = (self.dear < DEAR_MAX, (self.clock)());
-        populate(chunk, huge);
-        self.dear += u32::from(huge && (self.clock)().saturating_sub(since) > DEAR_FROM);
+        if self.spent > DEAR_FROM * self.huge + DEAR_MORE {
+            return populate(chunk, false);
+        }
+        let since = (self.clock)();
+        populate(chunk, true);
+        self.huge += 1;
+        self.spent += (self.clock)().saturating_sub(since);
+    }
+}
+
+#[cfg(test)]
+#[cfg(not(miri))]
+mod tests {
+    use super::*;
+    use crate::page::whole_chunk;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    #[test]
+    fn huge_pages_that_take_long_are_asked_for_no_more() {
+        static NOW: AtomicU64 = AtomicU64::new(0);
+        // ten milliseconds from one look to the next
+        let slow = || Duration::from_millis(NOW.fetch_add(10, Ordering::Relaxed));
+        let (mut dear, mut cheap) = (Populate::new(slow, 0), Populate::new(|| Duration::ZERO, 0));
+        for _ in 0..POPULATED_FROM + 20 {
+            let mut chunk = whole_chunk();
+            dear.next(&mut chunk);
+            cheap.next(&mut chunk);
+            assert!(chunk.0.iter().all(|page| page.0.iter().all(|byte| *byte == 0)));
+        }
+        assert_eq!((dear.chunks, cheap.chunks), (POPULATED_FROM + 20, POPULATED_FROM + 20));
+        // 40 ms beyond 4 ms each, at 10 ms each
+        assert_eq!((dear.huge, cheap.huge), (7, 20));
     }
 }
