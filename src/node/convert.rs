@@ -62,10 +62,6 @@ pub fn operations(settings: &Settings, owner: &str) -> ops::Settings {
         open_files_limit: limits.open_files_listed as usize,
         zones_listed: limits.zones_listed as usize,
         reencryption_listed: limits.reencryption_listed as usize,
-        tokens: settings.tokens.always_use,
-        token_key_interval_ms: milliseconds(settings.tokens.key_interval),
-        token_lifetime_ms: milliseconds(settings.tokens.lifetime),
-        token_renewal_ms: milliseconds(settings.tokens.renewal),
         events_per_call: limits.events_per_call,
         record_bytes_max: settings.edit_log.max_record_bytes as usize,
         cache_pools_listed: settings.caching.pools_listed as usize,
@@ -91,6 +87,18 @@ pub fn operations(settings: &Settings, owner: &str) -> ops::Settings {
         storage_policies_of_superusers: features.storage_policies_of_superusers,
         get_blocks_is_a_read: features.get_blocks_is_a_read,
         symlinks: false,
+        ..of_tokens(settings)
+    }
+}
+
+/// What operations on tokens obey; all else as it is without a configuration.
+fn of_tokens(settings: &Settings) -> ops::Settings {
+    ops::Settings {
+        tokens: settings.tokens.always_use,
+        token_key_interval_ms: milliseconds(settings.tokens.key_interval),
+        token_lifetime_ms: milliseconds(settings.tokens.lifetime),
+        token_renewal_ms: milliseconds(settings.tokens.renewal),
+        ..ops::Settings::default()
     }
 }
 
