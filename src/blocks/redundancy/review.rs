@@ -52,7 +52,9 @@ impl Blocks {
         self.requeue(store, b);
         let count = self.count(store, b);
         let wanted = self.wanted(&info);
-        if count.live > wanted || count.redundant > 0 {
+        // of a group that lacks others a duplicate goes only when one comes, as in Hadoop
+        let duplicates = count.redundant > 0 && (added.is_some() || count.live >= wanted);
+        if count.live > wanted || duplicates {
             self.shed_excess(store, b, added, hint);
         } else {
             self.postponed.remove(id);

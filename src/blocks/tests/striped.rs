@@ -388,3 +388,29 @@ fn recovery_of_a_group_names_its_units() {
     w.report_states(5, &[r]);
     assert_eq!(w.store.replicas(b).len(), 3);
 }
+
+#[test]
+fn duplicates_of_a_group_that_lacks_others_stay_until_one_of_them_comes() {
+    let mut w = World::new(Settings::default());
+    (1..=4).for_each(|n| _ = w.node(n));
+    let block = Block { id: BlockId(i64::MIN + 16), length: 10, stamp: GenerationStamp(1_001) };
+    let b = w.store.add_block(&BlockInfo {
+        block,
+        replication: 1,
+        state: BlockState::UnderConstruction,
+        open: true,
+        erasure_coding_policy: RS_3_2,
+        ..BlockInfo::default()
+    });
+    w.blocks.block_opened(&w.store, b);
+    (1..=3).for_each(|n| w.received(n, w.unit(block, 0)));
+    w.blocks.block_committed(&mut w.store, b);
+    let count = w.count(b);
+    assert_eq!(w.store.block_state(b), BlockState::Complete);
+    assert_eq!((count.live, count.redundant, count.excess), (1, 2, 0));
+    assert_eq!(w.level(block), Some(Level::Highest));
+    w.received(4, w.unit(block, 3));
+    let count = w.count(b);
+    assert_eq!((count.live, count.redundant, count.excess), (2, 0, 2));
+    w.check();
+}
