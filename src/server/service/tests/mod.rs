@@ -1,6 +1,7 @@
 //! The protocols over real sockets against a name node in this process.
 
 mod followers;
+mod services;
 pub(crate) mod world;
 
 use super::table::PortKind;
@@ -248,8 +249,40 @@ async fn facts_and_refusals_without_a_path() {
     );
     let refusal = peer.refused("getFileInfo", &GetServerDefaultsRequestProto {}).await;
     assert_eq!(refusal.message, "Message missing required fields: src");
-    let refusal = peer.refused("addCachePool", &GetFileInfoRequestProto { src: String::new() }).await;
-    assert_eq!(&*refusal.class, "java.lang.UnsupportedOperationException");
+}
+
+#[tokio::test]
+async fn cache_pools_and_directives() {
+    let world = start(PortKind::Client);
+    let peer = world.connect(CLIENT, "hdfs").await;
+    let info = CachePoolInfoProto {
+        pool_name: Some("p".to_owned()),
+        group_name: Some("g".to_owned()),
+        max_relative_expiry: Some(1_000),
+        ..CachePoolInfoProto::default()
+    };
+    let _: AddCachePoolResponseProto = peer.call("addCachePool", &AddCachePoolRequestProto { info: info.clone() }).await;
+    let refusal = peer.refused("addCachePool", &AddCachePoolRequestProto { info }).await;
+    assert_eq!(&*refusal.class, "org.apache.hadoop.fs.InvalidRequestException");
+    let expiration = |millis| Some(CacheDirectiveInfoExpirationProto { millis, is_relative: true });
+    let add = |millis| AddCacheDirectiveRequestProto {
+        info: CacheDirectiveInfoProto {
+            path: Some("/nothing//there/".to_owned()),
+            pool: Some("p".to_owned()),
+            expiration: expiration(millis),
+            ..CacheDirectiveInfoProto::default()
+        },
+        cache_flags: None,
+    };
+    let refusal = peer.refused("addCacheDirective", &add(1_001)).await;
+    assert_eq!(refusal.message, "Expiration 000:00:00:01.001 exceeds the max relative expiration time of 1000 ms.");
+    let added: AddCacheDirectiveResponseProto = peer.call("addCacheDirective", &add(1_000)).await;
+    assert_eq!(added.id, 1);
+    let asked = ListCacheDirectivesRequestProto { prev_id: 0, filter: CacheDirectiveInfoProto::default() };
+    let listed: ListCacheDirectivesResponseProto = peer.call("listCacheDirectives", &asked).await;
+    assert_eq!((listed.elements.len(), listed.elements[0].info.path()), (1, "/nothing/there"));
+    let refusal = peer.refused("removeCachePool", &RemoveCachePoolRequestProto { pool_name: "x".to_owned() }).await;
+    assert_eq!(refusal.message, "Cannot remove non-existent cache pool x");
 }
 
 /// A call is a value that the transport moves once; a careless local in any method would make all calls big.
