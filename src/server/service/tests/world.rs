@@ -136,9 +136,14 @@ fn start_blocks(state: &mut State, now: vocab::time::Now) {
 
 /// Starts a name node; must be called in a runtime.
 pub fn start(kind: PortKind) -> World {
+    start_for(kind, |users| users)
+}
+
+/// The same with more said about users.
+pub fn start_for(kind: PortKind, users: impl FnOnce(Users) -> Users) -> World {
     let (engine, clock) = engine();
     let groups = GroupSettings { provider: Provider::Nobody, ..GroupSettings::default() };
-    let users = Arc::new(Users::new(NameRules::default(), Groups::new(groups), ProxyRules::default()));
+    let users = Arc::new(users(Users::new(NameRules::default(), Groups::new(groups), ProxyRules::default())));
     let shared = Arc::new(Shared {
         engine,
         keys: None,
