@@ -1,22 +1,22 @@
 //! Audit lines of calls: which calls have one, what it names, and when a refusal is told (Hadoop's `FSNamesystem.logAuditEvent` and its callers).
 
-use super::table::{Handler, Namenode, Reconfiguration, Refresh};
 use super::convert::caches;
+use super::table::{Handler, Namenode, Reconfiguration, Refresh};
 use super::{Answer, Shared};
 use engine::Witness;
+use hadoop_proto::common::{GetDelegationTokenResponseProto, RenewDelegationTokenRequestProto, TokenProto};
+use hadoop_proto::hdfs::{AddCachePoolRequestProto, ListCacheDirectivesRequestProto, ModifyCacheDirectiveRequestProto};
 use hadoop_proto::hdfs::{
     BatchedDirectoryListingProto, ConcatRequestProto, CreateSnapshotResponseProto, GetBatchedListingRequestProto,
     GetBatchedListingResponseProto, ReencryptActionProto, RollingUpgradeActionProto, SafeModeActionProto,
 };
-use hadoop_proto::common::{GetDelegationTokenResponseProto, RenewDelegationTokenRequestProto, TokenProto};
 use hadoop_proto::wire::{Cursor, Value};
 use hadoop_proto::{Message, hdfs::AddErasureCodingPoliciesRequestProto};
-use hadoop_proto::hdfs::{AddCachePoolRequestProto, ListCacheDirectivesRequestProto, ModifyCacheDirectiveRequestProto};
 use observe::RemoteException;
 use observe::audit::{Event, Line, Owner};
 use observe::remote_exception::class;
-use ops::write::caches::PoolAsked;
 use ops::read::owner::{id_of_path, owner_of, owner_of_path};
+use ops::write::caches::PoolAsked;
 use ops::{Operation, View};
 use parking_lot::Mutex;
 use security::token::{Identifier, KIND};
