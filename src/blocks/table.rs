@@ -40,6 +40,8 @@ pub struct Blocks {
     pub(crate) leases: Leases,
     pub(crate) futures: Futures,
     pub(crate) leaving: crate::admin::Leaving,
+    /// Blocks that truncates are made of, with the new block of each: their replicas are read until its recovery ends.
+    pub(crate) truncations: HashMap<BlockId, BlockId>,
     /// What DataNodes keep in memory.
     pub caching: crate::Caching,
     /// Safe mode.
@@ -99,6 +101,7 @@ impl Blocks {
             leases: Leases::default(),
             futures: Futures::default(),
             leaving: crate::admin::Leaving::default(),
+            truncations: HashMap::new(),
             caching: crate::Caching::default(),
             started: MonotonicMs(0),
             active: false,
@@ -221,11 +224,15 @@ impl Blocks {
                 volume.blocks.remove(id.0);
                 let node = volume.node;
                 let internal = BlockId(id.0 + i64::from(r.index));
-                self.invalidate(node, Block { id: internal, length: NO_ACK, ..info.block });
+                if !self.truncations.contains_key(&id) {
+                    self.invalidate(node, Block { id: internal, length: NO_ACK, ..info.block });
+                }
             }
         }
         store.set_replicas(b, &[]);
-        self.construction.remove(&id);
+        if let Some(construction) = self.construction.remove(&id) {
+            self.end_truncation(store, &construction);
+        }
         self.forget(id);
     }
 

@@ -172,4 +172,16 @@ fn a_truncate_into_a_new_block_is_led_by_a_node_with_the_old_one() {
     let order = &recoveries[0];
     assert_eq!((order.block, order.truncate, order.recovery_id), (old, Some(new), 1_009));
     assert_eq!(order.locations.len(), 2);
+    // what knew the old block is deleted: its replicas stay until the new one is made of them
+    w.remove(1);
+    assert_eq!(w.blocks.stats(&w.store, w.now.monotonic).pending_deletions, 0);
+    assert_eq!(w.blocks.truncated_into(old.id), Some(new.id));
+    let made = Block { length: 4, stamp: GenerationStamp(1_009), ..new };
+    let on: Vec<_> = [1, 2]
+        .iter()
+        .map(|n| (w.blocks.find_storage(&format!("uuid-{n}"), &format!("DS-{n}")).expect("there"), 0))
+        .collect();
+    w.blocks.end_recovery(&mut w.store, b, made, &on);
+    assert_eq!(w.blocks.truncated_into(old.id), None);
+    assert_eq!(w.blocks.stats(&w.store, w.now.monotonic).pending_deletions, 2);
 }

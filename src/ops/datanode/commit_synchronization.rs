@@ -82,7 +82,9 @@ impl CommitBlockSynchronization {
     fn find(&self, turn: &Turn<'_>) -> Result<Option<(InodeHandle, BlockHandle)>, Refusal> {
         let state = turn.view().state;
         let store = &state.store;
-        let Some(stored) = store.find_block(self.block.id) else {
+        // of a truncate into a new block the old one is named, which the last snapshot with it may have taken along
+        let into = || store.find_block(state.blocks.truncated_into(self.block.id)?);
+        let Some(stored) = store.find_block(self.block.id).or_else(into) else {
             if self.delete_block {
                 return Ok(None);
             }
