@@ -115,6 +115,11 @@ impl RemoteException {
     }
 }
 
+/// A refusal without a text is told by its class, as a stack trace begins.
+fn or_class(text: &str, class: &str) -> String {
+    if text.is_empty() { class.to_owned() } else { text.to_owned() }
+}
+
 impl From<&Refusal> for RemoteException {
     fn from(refusal: &Refusal) -> RemoteException {
         let (class, message) = class_and_text(refusal);
@@ -194,7 +199,7 @@ fn class_and_text(refusal: &Refusal) -> (&'static str, String) {
         Refusal::InvalidRequest(text) => (class::INVALID_REQUEST, text.to_string()),
         Refusal::HadoopIllegalArgument(text) => (class::HADOOP_ILLEGAL_ARGUMENT, text.to_string()),
         Refusal::IllegalArgument(text) => (class::ILLEGAL_ARGUMENT, text.to_string()),
-        Refusal::IllegalState(text) => (class::ILLEGAL_STATE, text.to_string()),
+        Refusal::IllegalState(text) => (class::ILLEGAL_STATE, or_class(text, class::ILLEGAL_STATE)),
         Refusal::Assertion(text) => (class::ASSERTION, text.to_string()),
         Refusal::RollingUpgrade(text) => (class::ROLLING_UPGRADE, text.to_string()),
         Refusal::InconsistentStorage(text) => (class::INCONSISTENT_STORAGE, text.to_string()),

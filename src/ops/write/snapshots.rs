@@ -364,7 +364,7 @@ impl Write for DeleteSnapshot {
 
 /// Hadoop's refusal, said of nothing.
 fn cut_stripes() -> Refusal {
-    Refusal::IllegalState("java.lang.IllegalStateException".into())
+    Refusal::IllegalState("".into())
 }
 
 impl View<'_> {
