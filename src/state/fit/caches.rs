@@ -29,9 +29,10 @@ impl State {
             Record::RemoveCachePool { name, .. } => known_pool(name)?,
             Record::AddCacheDirective { directive, .. } => {
                 let id = directive.id;
-                if id <= 0 || caches.directive(id).is_some() {
-                    return Err(Mismatch::new(format!("A directive with ID {id} already exists")).into());
+                if id <= 0 {
+                    return Err(Mismatch::new("Invalid negative ID.").into());
                 }
+                // one of the same number is replaced, as in Hadoop
                 let replication = directive.replication.unwrap_or_default();
                 match (&directive.path, &directive.pool, directive.expiration) {
                     (Some(_), Some(pool), Some(_)) if replication > 0 => known_pool(pool)?,

@@ -73,7 +73,7 @@ fn what_contradicts_the_tables_ends_a_load() {
         (Record::ModifyCachePool { pool: pool("x"), rpc: None }, "Cache pool x does not exist."),
         (Record::RemoveCachePool { name: "x".into(), rpc: None }, "Cache pool x does not exist."),
         (Record::AddCacheDirective { directive: directive(2, "x"), rpc: None }, "Cache pool x does not exist."),
-        (Record::AddCacheDirective { directive: directive(1, "p"), rpc: None }, "A directive with ID 1 already exists"),
+        (Record::AddCacheDirective { directive: directive(0, "p"), rpc: None }, "Invalid negative ID."),
         (Record::ModifyCacheDirective { directive: directive(2, "p"), rpc: None }, "No directive with ID 2 found."),
         (Record::ModifyCacheDirective { directive: directive(1, "x"), rpc: None }, "Cache pool x does not exist."),
         (Record::RemoveCacheDirective { id: 3, rpc: None }, "No directive with ID 3 found."),
