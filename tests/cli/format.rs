@@ -77,6 +77,9 @@ fn format_of_a_directory_in_use() {
     if Kind::under_test() == Kind::Ironroot {
         let case = Case::formatted("format-in-use");
         let node = NameNode::start(Kind::Ironroot, &case.site);
+        // written a moment after it serves
+        let begun = || std::fs::read_to_string(case.current("seen_txid")).is_ok_and(|text| text == "1\n");
+        crate::support::work::wait_until(std::time::Duration::from_secs(10), "the segment was noted", begun);
         let before = files(&case.name());
         let text = format!("Cannot lock storage {}. The directory is already locked", case.name().display());
         case.run(&["-format", "-force"]).expect(1, &text);
