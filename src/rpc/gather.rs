@@ -15,7 +15,7 @@ use std::thread::Thread;
 use std::time::{Duration, Instant};
 
 /// Pause with which a stream begins, and the longest.
-const PAUSES: [Duration; 2] = [Duration::from_micros(200), Duration::from_micros(3_200)];
+const PAUSES: [Duration; 2] = [Duration::from_micros(200), Duration::from_micros(2_400)];
 /// Pause that shows whether there is a stream.
 const TRIAL: Duration = Duration::from_millis(1);
 /// Calls that come during that one if there is.
@@ -286,7 +286,7 @@ mod tests {
     #[test]
     fn a_stream_is_gathered_until_it_ends() {
         // calls a second, whatever is done with them; the thread is woken for each but for a burst at the beginning
-        for (rate, longest, least) in [(14_000, 3_200, 1_600), (60_000, 800, 400), (400_000, 400, 200)] {
+        for (rate, longest, least) in [(14_000, 2_400, 1_600), (60_000, 800, 400), (400_000, 400, 200)] {
             let stream = |pause: Duration| 1 + pause.as_micros() as usize * rate / 1_000_000;
             let mut gathering = Gathering { calls: BURST_CALLS, ..Gathering::default() };
             let during = pauses(&mut gathering, 1_000, stream);
