@@ -236,7 +236,12 @@ fn describe(client: &Client, path: &str, status: &HdfsFileStatusProto) -> Value 
     tell("ecPolicy", shown(answer, name));
     tell("contentSummary", shown(client.content_summary(path), content_summary));
     let answer = client.call("getEZForPath", &GetEzForPathRequestProto { src: src() });
-    tell("encryptionZone", shown(answer, |a: GetEzForPathResponseProto| json!(a.zone.map(|zone| json!({"id": zone.id, "path": zone.path, "key": zone.key_name})))));
+    tell(
+        "encryptionZone",
+        shown(answer, |a: GetEzForPathResponseProto| {
+            json!(a.zone.map(|zone| json!({"id": zone.id, "path": zone.path, "key": zone.key_name})))
+        }),
+    );
     if status.file_type() == FileType::IsDir {
         let answer = client.call("getQuotaUsage", &GetQuotaUsageRequestProto { path: src() });
         tell(
@@ -378,7 +383,11 @@ fn compare_caches(scenario: &str, client: &Client, (pools, directives): (&[&Valu
             "name": info.pool_name(), "owner": info.owner_name(), "group": info.group_name(), "mode": format!("{:o}", info.mode()),
             "limit": info.limit(), "maxRelativeExpiryMs": info.max_relative_expiry(),
         });
-        found.as_object().expect("an object").iter().for_each(|(key, value)| assert_eq!(*value, expected[key], "{scenario}: {info:?}"));
+        found
+            .as_object()
+            .expect("an object")
+            .iter()
+            .for_each(|(key, value)| assert_eq!(*value, expected[key], "{scenario}: {info:?}"));
     }
     let request = ListCacheDirectivesRequestProto { prev_id: 0, filter: CacheDirectiveInfoProto::default() };
     let listed: ListCacheDirectivesResponseProto = client.call("listCacheDirectives", &request).expect("directives");
@@ -390,7 +399,11 @@ fn compare_caches(scenario: &str, client: &Client, (pools, directives): (&[&Valu
         let found = json!({
             "id": info.id(), "path": info.path(), "replication": info.replication(), "pool": info.pool(), "expirationMs": expiry,
         });
-        found.as_object().expect("an object").iter().for_each(|(key, value)| assert_eq!(*value, expected[key], "{scenario}: {info:?}"));
+        found
+            .as_object()
+            .expect("an object")
+            .iter()
+            .for_each(|(key, value)| assert_eq!(*value, expected[key], "{scenario}: {info:?}"));
     }
 }
 

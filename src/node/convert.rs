@@ -166,7 +166,6 @@ pub fn blocks(settings: &Settings) -> blocks::Settings {
         caching: settings.caching.enabled,
         caching_retry_ms: milliseconds(settings.caching.retry),
         storage_policies: settings.features.storage_policies,
-        ..blocks::Settings::default()
     }
 }
 

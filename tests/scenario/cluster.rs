@@ -21,7 +21,7 @@ use vocab::{Block, BlockId, GenerationStamp, LayoutVersion, ReplicaState, Storag
 
 pub fn run(world: &mut World, line: &Line) -> Option<Printed> {
     match line.name.as_str() {
-        "datanode" | "down" | "up" | "report" | "beat" | "corrupt" | "exclude" | "include" | "plant" => {
+        "datanode" | "down" | "up" | "report" | "beat" | "corrupt" | "exclude" | "include" | "maintenance" | "plant" => {
             data_nodes(world, line)
         }
         "restart" | "crash" | "stop" | "start" | "checkpoint" | "save" | "roll" | "safe-mode" => process(world, line),
@@ -93,10 +93,15 @@ fn data_nodes(world: &mut World, line: &Line) -> Option<Printed> {
         _ => {
             let entries = numbers(line, "nodes", &[]).into_iter();
             let entries = entries.map(|n| HostEntry { host: format!("10.0.0.{n}").into(), port: 0 });
-            if line.name == "exclude" {
-                world.hosts.excluded = entries.collect();
-            } else {
-                world.hosts.included = entries.collect();
+            match line.name.as_str() {
+                "exclude" => world.hosts.excluded = entries.collect(),
+                // maintenance nodes=1 seconds=60
+                "maintenance" => {
+                    let seconds: i64 = line.option_number("seconds").unwrap_or(3_600);
+                    let ends = TimeMs(world.now().wall.0 + seconds * 1_000);
+                    world.hosts.maintenance = entries.map(|entry| (entry, ends)).collect();
+                }
+                _ => world.hosts.included = entries.collect(),
             }
             let hosts = world.hosts.clone();
             world.soft(|state, now| state.blocks.refresh_hosts(hosts, now));

@@ -6,6 +6,7 @@ use crate::sim::node::{self, OWNER};
 use edit::Record;
 use os::Os;
 use state::{RootAttributes, State};
+use std::collections::BTreeSet;
 use std::path::Path;
 use storage::image::{self, SaveContext};
 use storage::journal::reader::SegmentReader;
@@ -49,8 +50,8 @@ fn reloaded(state: &State, txid: Txid) -> State {
 }
 
 impl World {
-    /// Live, replayed, saved and reloaded state are one, with the whole log, every prefix of it, and what a crash leaves.
-    pub fn check_laws(&mut self) {
+    /// Live, replayed, saved and reloaded state are one, with the whole log, every prefix of it, and what a crash leaves. The opcodes of the log.
+    pub fn check_laws(&mut self) -> BTreeSet<u8> {
         if self.node.is_none() {
             self.start().expect("starts");
         }
@@ -63,22 +64,24 @@ impl World {
             sound(state, "live");
             equal(state, &reloaded(state, last), "live and reloaded");
         });
-        self.check_prefixes(last);
+        let opcodes = self.check_prefixes(last);
         self.check_crashed(&crashed, &engine);
         engine.journal().close().expect("closes");
         self.node = None; // lets go of the directories
         let loaded = node::load_with(&self.os, &node::roots(), &self.blocks, &mut |_, _, _| {}).expect("loads");
         engine.lock().read("laws", |state| equal(state, &loaded.state, "live and replayed after the last image"));
+        opcodes
     }
 
     /// Every prefix of the log is a legal state, and loads as it was saved.
-    fn check_prefixes(&self, last: Txid) {
+    fn check_prefixes(&self, last: Txid) -> BTreeSet<u8> {
         let policy = Policy::default();
         let mut state = formatted();
         let stride = 1 + last.0 / MANY;
-        let mut count = 0;
+        let (mut count, mut opcodes) = (0, BTreeSet::new());
         records(&self.os, Path::new("/a/current"), &mut |txid, record| {
             count += 1;
+            opcodes.insert(record.opcode() as u8);
             assert_eq!(txid, Txid(count), "transactions in order");
             node::apply(&mut state, record, &policy).unwrap_or_else(|e| panic!("record {txid}: {e}"));
             sound(&state, &format!("after record {txid}, {record:?}"));
@@ -88,6 +91,7 @@ impl World {
         });
         assert_eq!(count, last.0, "the whole log is there");
         self.state(|live| equal(live, &state, "live and replayed from the first record on"));
+        opcodes
     }
 
     /// The power goes at the end: all is there.

@@ -7,15 +7,18 @@
 mod attributes;
 mod caches;
 mod cluster;
+mod facts;
 mod laws;
 mod line;
 mod names;
+mod operations;
 mod secrets;
 mod show;
 mod world;
 mod writers;
 
 use line::Line;
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use world::World;
@@ -24,11 +27,11 @@ use world::World;
 pub type Printed = Result<String, vocab::Refusal>;
 
 /// Where commands are looked for, in this order; `None`: not one of these.
-const GROUPS: [fn(&mut World, &Line) -> Option<Printed>; 7] =
-    [names::run, writers::run, attributes::run, caches::run, secrets::run, cluster::run, show::run];
+const GROUPS: [fn(&mut World, &Line) -> Option<Printed>; 8] =
+    [names::run, writers::run, attributes::run, caches::run, secrets::run, cluster::run, show::run, facts::run];
 
-/// A scenario with the output of every command written anew, and the laws checked at its end.
-fn check(text: &str) -> String {
+/// A scenario with the output of every command written anew, and the laws checked at its end; the opcodes of its log.
+fn check(text: &str) -> (String, BTreeSet<u8>) {
     let mut world = World::new();
     let mut out = String::new();
     for (number, line) in text.lines().enumerate() {
@@ -47,8 +50,8 @@ fn check(text: &str) -> String {
             let _ = writeln!(out, "    {line}");
         }
     }
-    world.check_laws();
-    out
+    let opcodes = world.check_laws();
+    (out, opcodes)
 }
 
 fn scenarios() -> Vec<PathBuf> {
@@ -71,12 +74,15 @@ fn difference(expected: &str, actual: &str) -> String {
 fn scenarios_print_what_they_say() {
     let writes = std::env::var_os("SCENARIO_WRITE").is_some();
     let only = std::env::var("SCENARIO").unwrap_or_default();
-    let (mut failed, mut count) = (Vec::new(), 0);
+    let (mut failed, mut count, mut opcodes) = (Vec::new(), 0, BTreeSet::new());
     for path in scenarios().into_iter().filter(|path| path.to_string_lossy().contains(&only)) {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let expected = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
         count += 1;
-        let actual = std::panic::catch_unwind(|| check(&expected));
+        let actual = std::panic::catch_unwind(|| check(&expected)).map(|(actual, mut seen)| {
+            opcodes.append(&mut seen);
+            actual
+        });
         match actual {
             Ok(actual) if actual == expected => {}
             Ok(actual) if writes => std::fs::write(&path, actual).expect("scenario"),
@@ -86,13 +92,16 @@ fn scenarios_print_what_they_say() {
     }
     assert!(count > 0, "no scenario");
     assert!(failed.is_empty(), "{} of {count} scenarios\n{}", failed.len(), failed.join("\n\n"));
+    if only.is_empty() {
+        operations::check_records(&opcodes);
+    }
 }
 
 /// A scenario without its output is not what it says.
 #[test]
 fn a_wrong_line_is_found() {
-    let right = check("mkdir /a\nls /\n");
+    let (right, _) = check("mkdir /a\nls /\n");
     assert_ne!(right, right.replace("/a", "/b"));
-    assert_ne!(check("mkdir /a\nls /\n    nothing\n"), "mkdir /a\nls /\n    nothing\n");
-    assert_eq!(check(&right), right);
+    assert_ne!(check("mkdir /a\nls /\n    nothing\n").0, "mkdir /a\nls /\n    nothing\n");
+    assert_eq!(check(&right).0, right);
 }

@@ -55,7 +55,7 @@ pub fn tidy(text: &str) -> String {
 }
 
 /// Bytes of a path as text.
-fn text(bytes: &[u8]) -> String {
+pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).escape_debug().to_string()
 }
 
@@ -72,13 +72,13 @@ fn target(state: &State, target: &Target) -> String {
     }
 }
 
-fn targets(state: &State, all: &[Target]) -> String {
+pub fn targets(state: &State, all: &[Target]) -> String {
     let mut names: Vec<String> = all.iter().map(|t| target(state, t)).collect();
     names.sort();
     if names.is_empty() { "nowhere".to_owned() } else { names.join(" ") }
 }
 
-fn block_text(block: &Block) -> String {
+pub fn block_text(block: &Block) -> String {
     format!("blk_{}_{} {} bytes", block.id.0, block.stamp.0, block.length)
 }
 
@@ -112,8 +112,12 @@ pub fn command(world: &World, command: &Command) -> String {
             };
             format!("rebuild {}", list.iter().map(one).collect::<Vec<_>>().join(", "))
         }
-        Command::Cache(ids) => format!("cache {}", ids.iter().map(|id| format!("blk_{id}")).collect::<Vec<_>>().join(" ")),
-        Command::Uncache(ids) => format!("uncache {}", ids.iter().map(|id| format!("blk_{id}")).collect::<Vec<_>>().join(" ")),
+        Command::Cache(ids) => {
+            format!("cache {}", ids.iter().map(|id| format!("blk_{id}")).collect::<Vec<_>>().join(" "))
+        }
+        Command::Uncache(ids) => {
+            format!("uncache {}", ids.iter().map(|id| format!("blk_{id}")).collect::<Vec<_>>().join(" "))
+        }
         Command::BalancerBandwidth(bytes) => format!("bandwidth {bytes}"),
         Command::Finalize => "finalize".to_owned(),
     })
@@ -240,7 +244,7 @@ fn usage(usage: &Usage, quota: &Quota) -> String {
     out
 }
 
-fn status(s: &FileStatus<'_>) -> String {
+pub fn status(s: &FileStatus<'_>) -> String {
     let kind = match s.kind {
         KindTag::Directory => "directory",
         KindTag::Symlink => "symlink",

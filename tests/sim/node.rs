@@ -108,7 +108,8 @@ pub fn load_with(
     let formatted = directories.list.iter().filter(|d| d.formatted && d.location.roles.edits);
     let folders: Vec<PathBuf> = formatted.map(storage::dirs::Directory::current).collect();
     let enough = |usable: &[&Path]| directories.enough_edits(usable, 1);
-    let recovery = local::recover(disk, &folders, RECORD_MAX, local::Damage::Refused, enough).map_err(|e| e.to_string())?;
+    let recovery =
+        local::recover(disk, &folders, RECORD_MAX, local::Damage::Refused, enough).map_err(|e| e.to_string())?;
     let bad = |folder: &PathBuf| recovery.unusable.iter().any(|(unusable, _)| unusable == folder);
     let usable: Vec<&Path> = folders.iter().filter(|folder| !bad(folder)).map(PathBuf::as_path).collect();
     let from = newest.txid.next();

@@ -254,8 +254,8 @@ impl<'a> Chooser<'a> {
             stats.dfs_used as f64 * 100.0 / stats.capacity.max(1) as f64
         };
         let (of_a, of_b) = (used(a), used(b));
-        let alike = of_a.max(of_b) < f64::from(weigh.tolerance_limit)
-            && (of_a - of_b).abs() < f64::from(weigh.tolerance);
+        let alike =
+            of_a.max(of_b) < f64::from(weigh.tolerance_limit) && (of_a - of_b).abs() < f64::from(weigh.tolerance);
         if a == b || alike || own && of_a < 50.0 {
             return a;
         }

@@ -16,16 +16,19 @@ mod storage;
 mod support;
 mod transport;
 
-pub use caching::Caching;
 pub use address::Addresses;
 pub use audit::Audit;
 pub use blocks::{
-    BlockReports, DatanodeHosts, DatanodeLiveness, HostsForm, Placement, PlacementPolicy, RackMapping, Redundancy, SafeMode, Topology,
+    BlockReports, DatanodeHosts, DatanodeLiveness, HostsForm, Placement, PlacementPolicy, RackMapping, Redundancy,
+    SafeMode, Topology,
 };
+pub use caching::Caching;
 pub use identity::{Identity, identify, is_local_host};
 pub use namespace::{Limits, NamespaceFeatures, Permissions, ServerDefaults};
 pub use reader::Reader;
-pub use security::{Authentication, GroupMapping, Groups, KEYS_OF_POLICY, Keys, Named, ProxyUser, Reencryption, Tokens};
+pub use security::{
+    Authentication, GroupMapping, Groups, KEYS_OF_POLICY, Keys, Named, ProxyUser, Reencryption, Tokens,
+};
 pub use storage::{Checkpoints, EditLog, Format, Location, StorageDirectories};
 pub use transport::{Http, HttpPolicy, RetryCache, Rpc};
 

@@ -226,6 +226,10 @@ fn overrides(text: &str) -> Result<BTreeMap<String, Vec<String>>, ()> {
     Ok(known)
 }
 
+/// Who may use a protocol that has no list of its own, and who may not: read with the policy file.
+pub const KEYS_OF_POLICY: [&str; 2] =
+    ["security.service.authorization.default.acl", "security.service.authorization.default.acl.blocked"];
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -277,7 +281,3 @@ mod tests {
         }
     }
 }
-
-/// Who may use a protocol that has no list of its own, and who may not: read with the policy file.
-pub const KEYS_OF_POLICY: [&str; 2] =
-    ["security.service.authorization.default.acl", "security.service.authorization.default.acl.blocked"];

@@ -13,8 +13,8 @@ mod ha;
 mod meta;
 mod namenode;
 mod reconfiguration;
-mod refresh;
 pub mod reencryption;
+mod refresh;
 pub mod table;
 pub mod tokens;
 pub mod topology;
@@ -351,7 +351,11 @@ impl rpc::Service for Port {
         match self.decided(&call) {
             Some((Ok(decided), line)) => {
                 count(decided.answer.is_err());
-                return Outcome::Held { reply: reply(decided.answer, &self.host), mark: decided.rests_on.0, note: line };
+                return Outcome::Held {
+                    reply: reply(decided.answer, &self.host),
+                    mark: decided.rests_on.0,
+                    note: line,
+                };
             }
             Some((Err(exception), line)) => {
                 count(true);

@@ -10,7 +10,6 @@ mod files;
 mod snapshots;
 mod tree;
 
-
 use crate::State;
 use edit::Record;
 use edit::rules::Rule;

@@ -7,10 +7,10 @@ use mem::page::{Pages, ShadowPool};
 use mem::persist::{Malformed, PageSets};
 use record::{InodeHandle, Replica, StorageNumber};
 use std::sync::Arc;
-use vocab::{BlockState, Mode};
 use vocab::acl::{AclEntry, AclKind, AclScope};
 use vocab::quota::Quota;
 use vocab::xattr::{Xattr, XattrNamespace};
+use vocab::{BlockState, Mode};
 
 fn empty() -> State {
     World::new().state

@@ -65,7 +65,8 @@ fn start(os: &Os, directories: &[String]) -> Result<Txid, StorageError> {
     opened.formatted_info()?;
     let inspection = select::inspect(&*os.disk, &opened)?;
     let folders = opened.edits_folders();
-    let recovery = local::recover(&*os.disk, &folders, MAX, local::Damage::Refused, |usable| opened.enough_edits(usable, 1))?;
+    let recovery =
+        local::recover(&*os.disk, &folders, MAX, local::Damage::Refused, |usable| opened.enough_edits(usable, 1))?;
     let usable: Vec<&Path> = folders
         .iter()
         .map(PathBuf::as_path)

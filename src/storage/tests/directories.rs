@@ -68,7 +68,8 @@ fn start(os: &Os, directories: &[&str]) -> Result<Txid, StorageError> {
     let image = newest_image(os, &inspection.image_folders).ok_or_else(|| inspection.no_image())?;
     opened.clear_unformatted(os, 0o700)?;
     let folders = opened.edits_folders();
-    let recovery = local::recover(&*os.disk, &folders, 1 << 20, local::Damage::Refused, |usable| opened.enough_edits(usable, 1))?;
+    let recovery =
+        local::recover(&*os.disk, &folders, 1 << 20, local::Damage::Refused, |usable| opened.enough_edits(usable, 1))?;
     assert!(recovery.unusable.is_empty());
     let folders: Vec<&Path> = folders.iter().map(PathBuf::as_path).collect();
     let segments = local::select(&*os.disk, &folders, image.next(), inspection.seen)?;

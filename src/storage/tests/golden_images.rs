@@ -94,7 +94,8 @@ fn scenarios_of_supported_features_come_back_whole() {
 fn an_image_keeps_the_default_replication_of_a_pool() {
     let (_, bytes, digest) = images("cache").pop().expect("newest image");
     let mut loaded = load(&bytes, digest, empty()).unwrap_or_else(|e| panic!("{e}"));
-    let (name, pool) = loaded.state.caches.pools_after("").map(|(n, p, _)| (n.clone(), p.clone())).next().expect("a pool");
+    let (name, pool) =
+        loaded.state.caches.pools_after("").map(|(n, p, _)| (n.clone(), p.clone())).next().expect("a pool");
     assert_eq!(pool.default_replication, 1);
     loaded.state.caches.put_pool(name.clone(), state::CachePool { default_replication: 3, ..pool });
     let (saved, digest) = save(&loaded, true);

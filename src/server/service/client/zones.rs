@@ -45,7 +45,8 @@ pub(super) fn encryption_zones(request: &Request<'_>) -> Answer {
 pub(super) fn reencryption(request: &Request<'_>) -> Answer {
     let asked: ListReencryptionStatusRequestProto = decode(request.body.clone())?;
     superuser(request.shared, request.caller, "listReencryptionStatus")?;
-    let (listed, has_more) = request.read(|v| Ok(list_reencryption(v, asked.id, request.shared.reencrypting.zone())))?;
+    let (listed, has_more) =
+        request.read(|v| Ok(list_reencryption(v, asked.id, request.shared.reencrypting.zone())))?;
     let statuses = listed.iter().map(encryption::reencrypting).collect();
     message(&ListReencryptionStatusResponseProto { statuses, has_more })
 }

@@ -3,21 +3,20 @@
 use super::kinds::{kind_from_wire, kind_to_wire};
 use super::{located, nested};
 use blocks::{
-    Blocks, Command, DatanodeId, Heartbeat, IncrementalKind, Node, Rebuild, Registration, Reported, StorageInfo, Target,
-    VolumeFailures, VolumeId, VolumeReport, VolumeState,
+    Blocks, Command, DatanodeId, Heartbeat, IncrementalKind, Node, Rebuild, Registration, Reported, StorageInfo,
+    Target, VolumeFailures, VolumeId, VolumeReport, VolumeState,
 };
 use bytes::BytesMut;
 use hadoop_proto::datanode::{
-    BalancerBandwidthCommandProto, BlockCommandProto, BlockEcReconstructionCommandProto, BlockRecoveryCommandProto,
-    DatanodeCommandProto,
-    BlockIdCommandProto, DatanodeRegistrationProto, FinalizeCommandProto, block_id_command_proto::Action as IdAction, RegisterCommandProto, block_command_proto::Action,
+    BalancerBandwidthCommandProto, BlockCommandProto, BlockEcReconstructionCommandProto, BlockIdCommandProto,
+    BlockRecoveryCommandProto, DatanodeCommandProto, DatanodeRegistrationProto, FinalizeCommandProto,
+    RegisterCommandProto, block_command_proto::Action, block_id_command_proto::Action as IdAction,
     datanode_command_proto::Type, received_deleted_block_info_proto::BlockStatus,
 };
 use hadoop_proto::hdfs::datanode_storage_proto::StorageState;
 use hadoop_proto::hdfs::{
     BlockEcReconstructionInfoProto, BlockProto, DatanodeIdProto, DatanodeInfosProto, ErasureCodingPolicyProto,
-    ExtendedBlockProto, RecoveringBlockProto, StorageInfoProto,
-    StorageTypesProto, StorageUuidsProto,
+    ExtendedBlockProto, RecoveringBlockProto, StorageInfoProto, StorageTypesProto, StorageUuidsProto,
 };
 use hadoop_proto::packed_blocks::{ReplicaState as WireState, ReportedReplica};
 use hadoop_proto::view::client as client_view;

@@ -261,7 +261,8 @@ async fn cache_pools_and_directives() {
         max_relative_expiry: Some(1_000),
         ..CachePoolInfoProto::default()
     };
-    let _: AddCachePoolResponseProto = peer.call("addCachePool", &AddCachePoolRequestProto { info: info.clone() }).await;
+    let _: AddCachePoolResponseProto =
+        peer.call("addCachePool", &AddCachePoolRequestProto { info: info.clone() }).await;
     let refusal = peer.refused("addCachePool", &AddCachePoolRequestProto { info }).await;
     assert_eq!(&*refusal.class, "org.apache.hadoop.fs.InvalidRequestException");
     let expiration = |millis| Some(CacheDirectiveInfoExpirationProto { millis, is_relative: true });
