@@ -5,6 +5,7 @@
 //! Invariants: a run is a function of its seed; what is compared is counted, by method and by outcome.
 
 mod compare;
+mod facts;
 mod generate;
 mod known;
 mod model;

@@ -447,6 +447,11 @@ impl Pair {
         }
     }
 
+    /// What differed so far: the call, the place, both answers.
+    pub fn differences(&self) -> &[String] {
+        &self.differences
+    }
+
     /// Prints the counts and what differed. Fails if more than one call in a thousand differs; `IRONROOT_DIFFERENTIAL_STRICT=1` allows none. There
     /// are known differences left, and which of them a run meets also depends on the times at which both servers do their rounds.
     pub fn report(&self, calls: usize, seed: u64) {
