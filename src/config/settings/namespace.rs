@@ -46,6 +46,8 @@ pub struct Limits {
 impl Limits {
     pub(super) fn read(reader: &Reader<'_>) -> Result<Limits, ConfigError> {
         const ITEMS: &str = "dfs.namenode.fs-limits.max-directory-items";
+        let xattr_bytes = xattr_bytes(reader)?;
+        let xattrs_per_inode = xattrs_per_inode(reader)?;
         let directory_items = reader.int(ITEMS)?;
         if !(1..=6_400_000).contains(&directory_items) {
             let problem = format!("Cannot set {ITEMS} to a value less than 1 or greater than 6400000");
@@ -60,8 +62,8 @@ impl Limits {
             directory_items: directory_items.unsigned_abs(),
             min_block_bytes: reader.bytes("dfs.namenode.fs-limits.min-block-size")?,
             blocks_per_file: reader.amount("dfs.namenode.fs-limits.max-blocks-per-file", 0)?,
-            xattrs_per_inode: reader.count("dfs.namenode.fs-limits.max-xattrs-per-inode", 0)?,
-            xattr_bytes: reader.bytes("dfs.namenode.fs-limits.max-xattr-size")?,
+            xattrs_per_inode,
+            xattr_bytes,
             objects: reader.amount("dfs.namenode.max.objects", 0)?,
             summary_slice: reader.count("dfs.content-summary.limit", 0)?,
             summary_rest_micros: reader.amount("dfs.content-summary.sleep-microsec", 0)?,
@@ -82,6 +84,25 @@ impl Limits {
             events_per_call: reader.int("dfs.namenode.inotify.max.events.per.rpc")?,
         })
     }
+}
+
+/// 1 to 32,768; refused in Hadoop's words, which have the key where one expects the value.
+fn xattr_bytes(reader: &Reader<'_>) -> Result<u64, ConfigError> {
+    const KEY: &str = "dfs.namenode.fs-limits.max-xattr-size";
+    let wrong = |bound: &str| {
+        Err(ConfigError::Contradiction(format!("The maximum size of an xattr should be {bound}: ({KEY}).")))
+    };
+    match reader.long_bytes(KEY)? {
+        ..=0 => wrong("> 0"),
+        32_769.. => wrong("<= maximum size hard limit 32768"),
+        bytes => Ok(bytes.unsigned_abs()),
+    }
+}
+
+fn xattrs_per_inode(reader: &Reader<'_>) -> Result<u32, ConfigError> {
+    const KEY: &str = "dfs.namenode.fs-limits.max-xattrs-per-inode";
+    let problem = || format!("Cannot set a negative limit on the number of xattrs per inode ({KEY}).");
+    u32::try_from(reader.int(KEY)?).map_err(|_| ConfigError::Contradiction(problem()))
 }
 
 fn lazy_persist_scrub(reader: &Reader<'_>) -> Result<Option<Duration>, ConfigError> {

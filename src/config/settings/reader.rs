@@ -103,9 +103,14 @@ impl<'a> Reader<'a> {
         self.at_least(key, self.long(key)?, least)
     }
 
+    /// `getLongBytes`.
+    pub fn long_bytes(&self, key: &'static str) -> Result<i64, ConfigError> {
+        self.parsed(key, values::long_bytes)
+    }
+
     /// `getLongBytes`, never negative.
     pub fn bytes(&self, key: &'static str) -> Result<u64, ConfigError> {
-        self.at_least(key, self.parsed(key, values::long_bytes)?, 0)
+        self.at_least(key, self.long_bytes(key)?, 0)
     }
 
     fn at_least(&self, key: &'static str, value: i64, least: u64) -> Result<u64, ConfigError> {

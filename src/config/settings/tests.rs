@@ -104,6 +104,15 @@ fn refusals_name_the_key() {
         "0",
         "Cannot set dfs.namenode.fs-limits.max-directory-items to a value less than 1 or greater than 6400000",
     );
+    for (value, bound) in [("-1", "> 0"), ("0", "> 0"), ("32769", "<= maximum size hard limit 32768")] {
+        let key = "dfs.namenode.fs-limits.max-xattr-size";
+        check_refused(key, value, &format!("The maximum size of an xattr should be {bound}: ({key})."));
+    }
+    check_refused(
+        "dfs.namenode.fs-limits.max-xattrs-per-inode",
+        "-1",
+        "Cannot set a negative limit on the number of xattrs per inode (dfs.namenode.fs-limits.max-xattrs-per-inode).",
+    );
     check_refused(
         "fs.defaultFS",
         "file:///",
