@@ -29,6 +29,7 @@ mod settings;
 mod stats;
 mod table;
 mod topology;
+mod truncation;
 mod version;
 mod volume;
 

@@ -3,7 +3,7 @@
 
 use crate::placement::Target;
 use crate::redundancy::CorruptReason;
-use crate::{Blocks, Construction, NO_ACK, NodeNumber, Recovery};
+use crate::{Blocks, Construction, NodeNumber, Recovery};
 use record::{BlockHandle, BlockInfo, StorageNumber, Store};
 use vocab::time::MonotonicMs;
 use vocab::{Block, BlockId, BlockState, GenerationStamp};
@@ -20,6 +20,8 @@ impl Blocks {
         if c.expected.is_empty() {
             store.replicas(b).iter().for_each(|r| c.expect_as(r.storage, r.index, info.block));
         }
+        self.expect_copies(store, id);
+        let c = self.construction.get_mut(&id).expect("entered above");
         if c.expected.is_empty() {
             return false;
         }
@@ -60,34 +62,13 @@ impl Blocks {
         if truncated.id != block.id
             && let Some(old) = store.find_block(truncated.id)
         {
-            self.truncations.insert(truncated.id, block.id);
-            // the new block is made where the old one is
-            let c = self.construction.entry(block.id).or_insert_with(|| Construction::new(block));
-            if c.expected.is_empty() {
-                store.replicas(old).iter().for_each(|r| c.expect_as(r.storage, r.index, block));
-            }
+            self.begin_copy(store, old, block);
         }
         let led = self.begin_recovery(store, b, recovery_id);
         if let Some(c) = self.construction.get_mut(&store.block_core(b).id) {
             c.truncate = Some(truncated);
         }
         led
-    }
-
-    /// The open block that a truncate makes of another one, which may have left the file system meanwhile.
-    pub fn truncated_into(&self, old: BlockId) -> Option<BlockId> {
-        self.truncations.get(&old).copied()
-    }
-
-    /// A truncate into a new block is over: if nothing has the old one any more, its replicas go now.
-    pub(crate) fn end_truncation(&mut self, store: &Store, construction: &Construction) {
-        let Some(old) = construction.truncate.filter(|old| self.truncations.remove(&old.id).is_some()) else { return };
-        if store.find_block(old.id).is_some() {
-            return;
-        }
-        for node in construction.expected.iter().filter_map(|e| self.node_of(e.storage)).collect::<Vec<_>>() {
-            self.invalidate(node, Block { length: NO_ACK, ..old });
-        }
     }
 
     /// The order for the primary, made when its heartbeat comes: stale nodes are left out where two or more fresh ones remain.

@@ -40,8 +40,8 @@ pub struct Blocks {
     pub(crate) leases: Leases,
     pub(crate) futures: Futures,
     pub(crate) leaving: crate::admin::Leaving,
-    /// Blocks that truncates are made of, with the new block of each: their replicas are read until its recovery ends.
-    pub(crate) truncations: HashMap<BlockId, BlockId>,
+    /// Blocks that truncates make new ones of, by id: their replicas are read until that is done.
+    pub(crate) truncations: HashMap<BlockId, crate::truncation::Truncation>,
     /// What DataNodes keep in memory.
     pub caching: crate::Caching,
     /// Safe mode.
@@ -192,6 +192,7 @@ impl Blocks {
             self.safe_mode.adjust_total(1, i64::from(safe));
         }
         if let Some(construction) = construction {
+            self.end_truncation(store, &construction);
             self.expect_writers_replicas(store, b, &construction);
         }
         if self.populating_queues() {
@@ -219,12 +220,14 @@ impl Blocks {
         } else {
             self.open_blocks = self.open_blocks.saturating_sub(1);
         }
-        for r in store.replicas(b) {
+        let replicas = store.replicas(b);
+        let kept = self.keep_removed(id, replicas.iter().map(|r| r.storage));
+        for r in replicas {
             if let Some(volume) = self.registry.volume_mut(r.storage) {
                 volume.blocks.remove(id.0);
                 let node = volume.node;
                 let internal = BlockId(id.0 + i64::from(r.index));
-                if !self.truncations.contains_key(&id) {
+                if !kept {
                     self.invalidate(node, Block { id: internal, length: NO_ACK, ..info.block });
                 }
             }

@@ -266,7 +266,9 @@ impl Engine {
             // images of the present layout do not belong into directories that were not taken to it
             let older = self.checkpoints().storage.lock().layout != vocab::LayoutVersion::CURRENT;
             let rolling = state.sequences.rolling_upgrade_start.is_some();
-            let not_now = state.blocks.safe_mode.is_on() || rolling || older;
+            // where the block to copy is that a truncate has dropped, the log alone tells
+            let copies = state.blocks.copies_of_removed_blocks(&state.store);
+            let not_now = state.blocks.safe_mode.is_on() || rolling || older || copies;
             if not_now || self.gate().state() != HaState::Active {
                 return Err(NotMade::NotNow);
             }

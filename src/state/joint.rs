@@ -161,9 +161,11 @@ impl State {
             self.blocks.set_truncate(block.id, Block { length: new_length - before, ..block });
             return;
         }
-        self.drop_last_block(file);
         // Hadoop's record gives the new block no length
-        self.push_block(file, Block { length: new_length - before, ..block }, BlockState::UnderConstruction);
+        let new = Block { length: new_length - before, ..block };
+        self.blocks.begin_copy(&self.store, b, new);
+        self.drop_last_block(file);
+        self.push_block(file, new, BlockState::UnderConstruction);
     }
 
     /// Marks all blocks of a file as those of an open or a closed one.

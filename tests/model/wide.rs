@@ -311,7 +311,7 @@ impl Wide {
                 let file = self.file();
                 let new_length = self.dice.below(file.length as usize + 2) as i64;
                 let client = self.client();
-                self.ask("truncate", &Truncate { path: file.path, new_length, client });
+                self.ask("truncate", &Truncate { path: file.path, new_length, client, keeps_blocks: false });
             }
             5 | 6 => {
                 if self.dice.one_in(2) {

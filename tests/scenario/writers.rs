@@ -65,7 +65,8 @@ pub fn run(world: &mut World, line: &Line) -> Option<Printed> {
             })
         }
         "truncate" => {
-            let op = Truncate { path: line.path(0), new_length: line.number(1), client: line.client() };
+            let (path, new_length, client) = (line.path(0), line.number(1), line.client());
+            let op = Truncate { path, new_length, client, keeps_blocks: line.has("upgrade") };
             world.ask_whether(line, &op)
         }
         "recover-lease" => world.ask_whether(line, &RecoverLease { path: line.path(0), client: line.client() }),

@@ -58,6 +58,7 @@ impl Blocks {
                     if let Some(b) = store.find_block(entry.block.id) {
                         self.take_deleted(store, b, storage, &entry.block);
                     }
+                    self.forget_source(entry.block.id, storage);
                     self.invalidation.remove(node, entry.block.id);
                     if let Some(node) = self.registry.node_mut(node) {
                         node.mailbox.invalidate.remove(&entry.block.id);

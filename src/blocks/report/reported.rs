@@ -90,6 +90,9 @@ impl Blocks {
     ) -> Option<BlockId> {
         let known = found.map(|b| (b, store.block_and_replicas(b))).filter(|(_, (info, _))| !info.deleted);
         let Some((b, (info, mut replicas))) = known else {
+            if self.report_source(store, storage, &r.block, r.state) {
+                return None;
+            }
             // Quirk: unknown_replicas_are_deleted_but_not_on_the_word_of_a_first_report: Hadoop leaves them until the next full report
             if !first {
                 self.invalidate(node, r.block);

@@ -82,9 +82,9 @@ impl CommitBlockSynchronization {
     fn find(&self, turn: &Turn<'_>) -> Result<Option<(InodeHandle, BlockHandle)>, Refusal> {
         let state = turn.view().state;
         let store = &state.store;
-        // of a truncate into a new block the old one is named, which the last snapshot with it may have taken along
-        let into = || store.find_block(state.blocks.truncated_into(self.block.id)?);
-        let Some(stored) = store.find_block(self.block.id).or_else(into) else {
+        // of a truncate into a new block the old one is named, which may have left the file system
+        let into = state.blocks.truncated_into(self.block.id).and_then(|id| store.find_block(id));
+        let Some(stored) = into.or_else(|| store.find_block(self.block.id)) else {
             if self.delete_block {
                 return Ok(None);
             }
@@ -127,7 +127,8 @@ impl CommitBlockSynchronization {
         }
         state.end_recovery(last, recovered, &on);
         if self.close_file {
-            state.blocks.settle_recovery(&mut state.store, last, self.block, &on);
+            let before = if self.block.id == was.id { self.block } else { was };
+            state.blocks.settle_recovery(&mut state.store, last, before, &on);
             state.commit_block(last, recovered)?;
             state.blocks.force_complete(&mut state.store, last);
         }

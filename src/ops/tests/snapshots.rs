@@ -194,7 +194,9 @@ impl Past {
             state.store.blocks_of(file).iter().map(|b| state.store.block(*b).block.length).collect();
         let keep = self.dice.roll(lengths.len() as u64 + 1) as usize;
         let new_length = lengths[..keep].iter().sum::<u64>() as i64;
-        let _ = self.w.write(&who, &Truncate { path: path.into(), new_length, client: "cutter".into() });
+        let _ = self
+            .w
+            .write(&who, &Truncate { path: path.into(), new_length, client: "cutter".into(), keeps_blocks: false });
     }
 }
 
@@ -243,7 +245,8 @@ fn a_file_renamed_out_of_a_snapshot_and_truncated_keeps_its_past() {
     w.write(&who, &CreateSnapshot { path: "/s".into(), name: "one".into() }).unwrap();
     w.mkdirs(&who, "/plain", 0o755).unwrap();
     w.rename(&who, "/s/f", "/plain/g").unwrap();
-    w.write(&who, &Truncate { path: "/plain/g".into(), new_length: 10, client: "cutter".into() }).unwrap();
+    w.write(&who, &Truncate { path: "/plain/g".into(), new_length: 10, client: "cutter".into(), keeps_blocks: false })
+        .unwrap();
     let mut seen = Dump::new();
     w.view(&who, |v| dump(v, "/s/.snapshot/one", "", &mut seen));
     assert_eq!((seen["/f"].length, seen["/f"].blocks.len()), (30, 2));

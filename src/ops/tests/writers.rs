@@ -26,7 +26,10 @@ impl World {
         self.write(&superuser(), &Concat { target: target.into(), sources })
     }
     fn truncate(&mut self, path: &str, new_length: i64) -> Result<bool, Refusal> {
-        self.write(&superuser(), &Truncate { path: path.into(), new_length, client: "cutter".into() })
+        self.truncate_as(path, new_length, false)
+    }
+    fn truncate_as(&mut self, path: &str, new_length: i64, keeps_blocks: bool) -> Result<bool, Refusal> {
+        self.write(&superuser(), &Truncate { path: path.into(), new_length, client: "cutter".into(), keeps_blocks })
     }
     fn located(&self, path: &str) -> (u64, LocatedBlocks) {
         let who = superuser();
@@ -269,6 +272,59 @@ fn truncate_at_and_within_a_block() {
     assert!(w.closed("/t/f"));
     assert_eq!(w.truncate("/t/f", 0), Ok(true));
     assert_eq!(w.lengths("/t/f"), [0u64; 0]);
+}
+
+#[test]
+fn a_truncate_that_keeps_the_old_block_loses_it_only_when_the_new_one_is_made() {
+    let mut w = World::with_datanodes(1);
+    w.write_file("/t/f", &[MIB]);
+    let old = w.located("/t/f").1.blocks[0].located.block;
+    let pending = |w: &World| w.state.blocks.stats(&w.state.store, w.now.monotonic).pending_deletions;
+    assert_eq!(w.truncate_as("/t/f", 7, true), Ok(false));
+    assert_eq!(pending(&w), 0);
+    w.received(1, old);
+    assert_eq!(pending(&w), 0, "nor is it unknown");
+    let order = w.recovery_order(1).expect("a recovery command");
+    let new = order.truncate.unwrap();
+    assert_eq!((order.block, new.length, order.locations.len()), (old, 7, 1));
+    assert!(new.id != old.id);
+    // in the middle the process starts again: the log tells what is made of what, and the lease is recovered
+    w.restart();
+    w.datanode(1);
+    w.received(1, old);
+    assert_eq!(pending(&w), 0);
+    w.pass(1_200_001);
+    w.beat(1);
+    assert_eq!(w.recover("/t/f", "other"), Ok(false));
+    let again = w.recovery_order(1).expect("a recovery command");
+    assert_eq!((again.block, again.truncate.unwrap().id, again.locations.len()), (old, new.id, 1));
+    w.recovered(old, GenerationStamp(again.recovery_id), 7).unwrap();
+    assert!(w.closed("/t/f"));
+    assert_eq!(w.lengths("/t/f"), [7]);
+    assert_eq!(w.located("/t/f").1.blocks[0].located.block.id, new.id);
+    assert_eq!(pending(&w), 1, "now the old one goes");
+}
+
+#[test]
+fn the_old_block_of_a_truncate_goes_with_its_file() {
+    for how in 0..3 {
+        let mut w = World::with_datanodes(1);
+        w.write_file("/t/f", &[MIB]);
+        let pending = |w: &World| w.state.blocks.stats(&w.state.store, w.now.monotonic).pending_deletions;
+        assert_eq!(w.truncate_as("/t/f", 7, true), Ok(false));
+        w.rename(&superuser(), "/t/f", "/t/g").unwrap();
+        assert_eq!(pending(&w), 0);
+        match how {
+            0 => drop(w.delete(&superuser(), "/t/g", false)),
+            1 => drop(w.delete(&superuser(), "/t", true)),
+            _ => {
+                let over = Create { overwrite: true, ..World::create_op("/t/g", "other") };
+                w.write(&superuser(), &over).unwrap();
+            }
+        }
+        assert_eq!(pending(&w), 1, "{how}");
+        assert_eq!(w.recovery_order(1), None);
+    }
 }
 
 #[test]

@@ -19,6 +19,8 @@ pub struct Truncate {
     pub new_length: i64,
     /// Lease holder while the last block is cut.
     pub client: Arc<str>,
+    /// Whether the directories may be rolled back, since an upgrade of them is not finalized: then a block that is cut is kept as it was.
+    pub keeps_blocks: bool,
 }
 
 impl Write for Truncate {
@@ -120,7 +122,8 @@ impl Truncate {
                     return Ok(None);
                 }
                 view.verify_reopen_quota(file, &block)?;
-                let copy = view.state.sequences.rolling_upgrade_start.is_some()
+                let copy = self.keeps_blocks
+                    || view.state.sequences.rolling_upgrade_start.is_some()
                     || view.state.tree.truncate_is_kept(store, file, b);
                 return Ok(Some(self.truncate_block(turn, block, new_length - (end - block.length), copy)));
             }
@@ -128,8 +131,7 @@ impl Truncate {
         Ok(None)
     }
 
-    /// In place under a new stamp, or, during a rolling upgrade or where a snapshot needs it, into a new block, since the old one may be wanted
-    /// back.
+    /// In place under a new stamp, or, during an upgrade or where a snapshot needs it, into a new block, since the old one may be wanted back.
     fn truncate_block(&self, turn: &mut Turn<'_>, block: Block, kept: u64, copy: bool) -> (Block, Block) {
         if !copy {
             let stamp = turn.next_stamp();

@@ -88,6 +88,7 @@ pub(super) fn truncate(request: &Request<'_>) -> Writing {
         path: asked.src.into_bytes(),
         new_length: asked.new_length as i64,
         client: asked.client_name.into(),
+        keeps_blocks: !request.shared.identity.upgrade_finalized(),
     };
     request.write(operation, boolean)
 }
