@@ -225,15 +225,12 @@ impl<'a> View<'a> {
     }
     /// The storage policy in effect for an inode in a snapshot.
     ///
-    /// Quirk: in_a_snapshot_the_storage_policy_is_that_of_now: as in Hadoop; only that of the snapshot's own root is the one of then
+    /// Quirk: in_a_snapshot_the_storage_policy_is_that_of_now: as in Hadoop; only that of the snapshot's own root is the one of then, if it had one
     pub(crate) fn past_policy(&self, inode: InodeHandle, snapshot: SnapshotId) -> u8 {
         let (tree, store) = (&self.state.tree, &self.state.store);
         let is_root = tree.snapshot_root(store, inode).is_some_and(|root| root.by_id(snapshot).is_some());
         match tree.inode_at(store, inode, snapshot).kind {
             InodeKind::Directory { storage_policy, .. } if is_root && storage_policy != 0 => storage_policy,
-            InodeKind::Directory { .. } if is_root => {
-                store.parent(inode).map_or(0, |parent| tree.storage_policy(store, parent))
-            }
             InodeKind::Symlink => 0,
             _ => tree.storage_policy(store, inode),
         }

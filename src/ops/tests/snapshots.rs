@@ -283,6 +283,17 @@ fn in_a_snapshot_the_storage_policy_is_that_of_now() {
     w.write(&who, &SetStoragePolicy { path: "/s/f".into(), policy: Some("COLD".into()) }).unwrap();
     let policy = |w: &World, path: &[u8]| w.view(&who, |v| get_storage_policy(v, path).unwrap().name);
     assert_eq!((policy(&w, b"/s/.snapshot/one/f"), policy(&w, b"/s/.snapshot/one")), ("COLD", "HOT"));
+    // its root: of then, if it had one of its own
+    let set = |path: &str, policy: &str| SetStoragePolicy { path: path.into(), policy: Some(policy.into()) };
+    w.write(&who, &set("/s", "WARM")).unwrap();
+    w.write(&who, &CreateSnapshot { path: "/s".into(), name: "two".into() }).unwrap();
+    w.write(&who, &set("/s", "ONE_SSD")).unwrap();
+    assert_eq!((policy(&w, b"/s/.snapshot/one"), policy(&w, b"/s/.snapshot/two")), ("ONE_SSD", "WARM"));
+    w.view(&who, |v| {
+        let mut entries = Vec::new();
+        get_listing(v, b"/s/.snapshot/one", b"", false, &mut entries).unwrap();
+        assert_eq!(entries[0].0.storage_policy, vocab::storage_policy::by_name("COLD").unwrap().id, "of a file");
+    });
 }
 
 #[test]
