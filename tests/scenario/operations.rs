@@ -9,14 +9,14 @@ use std::collections::BTreeSet;
 
 /// Operations that are answered above the engine, or by what no scenario has; each with where its test is.
 const ELSEWHERE: &[(Operation, &str)] = &[
-    (FinalizeUpgrade, "directories of an upgrade are the binary's: tests/cli/upgrade.rs"),
-    (UpgradeStatus, "the same: tests/cli/upgrade.rs"),
+    (FinalizeUpgrade, "directories of an upgrade are the binary's: tests/golden.rs asks it of one"),
+    (UpgradeStatus, "the same: tests/golden.rs"),
     (GetEditsFromTxid, "events are made of records in the server: its tests in service/convert/events.rs"),
     (GetErasureCodingCodecs, "a constant of the server: tests/differential/generate.rs asks both for it"),
-    (GetEcTopologyResultForPolicies, "judged in the server: tests of its service/client/erasure_coding.rs"),
-    (GetDataEncryptionKey, "data transfer is not encrypted: the answer is empty"),
-    (GetSlowDatanodeReport, "nothing is measured: the answer is empty"),
-    (Msync, "the answer is empty; what it waits for is in the header of the reply"),
+    (GetEcTopologyResultForPolicies, "judged in the server: tests/differential/facts.rs asks both for it"),
+    (GetDataEncryptionKey, "data transfer is not encrypted: an empty answer, tests/differential/facts.rs"),
+    (GetSlowDatanodeReport, "nothing is measured: an empty answer, tests/differential/facts.rs"),
+    (Msync, "an empty answer; what it waits for is in the header of the reply"),
 ];
 
 /// The operations that a command asks for; empty for what users cannot ask.
