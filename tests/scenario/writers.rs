@@ -4,6 +4,7 @@ use super::Printed;
 use super::line::Line;
 use super::show;
 use super::world::World;
+use crate::support::scripted::Held;
 use blocks::IncrementalKind;
 use ops::admin::lease_check::check_leases;
 use ops::datanode::CommitBlockSynchronization;
@@ -149,9 +150,12 @@ fn recovered(world: &mut World, line: &Line) -> Printed {
     let recovery = world.state(|state| state.blocks.recovery_id(block.id)).unwrap_or(block.stamp);
     let new_length = line.option_number("length").unwrap_or(block.length);
     let on = numbers(line, "on", &[1]);
+    // where a truncate makes it of another block, that one is named
+    let cut = world.state(|state| state.blocks.construction(block.id).and_then(|c| c.truncate));
+    let source = cut.filter(|old| old.id != block.id).unwrap_or(block);
     let op = CommitBlockSynchronization {
         pool: "BP-1".into(),
-        block,
+        block: source,
         new_stamp: line.option_number("stamp").map_or(recovery, GenerationStamp),
         new_length,
         close_file: !line.has("open"),
@@ -162,8 +166,9 @@ fn recovered(world: &mut World, line: &Line) -> Printed {
     world.turn(line, |turn| op.run(turn)).map(|()| {
         world.written.insert(block.id, new_length);
         for n in on.iter().filter(|_| !op.delete_block) {
-            if let Some(held) = world.nodes.get_mut(n).and_then(|node| node.held.get_mut(&block.id)) {
-                held.block = new;
+            let node = world.nodes.get_mut(n).expect("a DataNode");
+            if let Some(held) = node.held.get(&source.id).copied() {
+                node.held.insert(block.id, Held { block: new, ..held });
             }
         }
         String::new()
@@ -229,7 +234,7 @@ fn replicas(world: &mut World, line: &Line) -> Option<Printed> {
             IncrementalKind::Deleted => _ = node.held.remove(&block.id),
             IncrementalKind::Receiving => {
                 let state = ReplicaState::BeingWritten;
-                node.held.insert(block.id, crate::support::scripted::Held { block, state, volume: at });
+                node.held.insert(block.id, Held { block, state, volume: at });
             }
             IncrementalKind::Received => {}
         }
