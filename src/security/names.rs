@@ -10,19 +10,32 @@ pub struct NameRules {
 }
 
 impl NameRules {
-    /// The short name: a plain name is its own; `name/host@REALM` and `name@REALM` lose the rest if the realm is the default one.
+    /// The short name: `name/host@REALM`, `name@REALM` and `name/host` lose all but the name if the realm is the default one; anything else
+    /// without a realm is a plain name, which is its own.
     pub fn short<'a>(&self, principal: &'a str) -> Result<&'a str, Unauthorized> {
         if principal.is_empty() {
             return Err(Unauthorized("Null user".into()));
         }
-        let Some(end) = principal.find(['/', '@']) else { return Ok(principal) };
-        let realm = principal.rsplit_once('@').map(|(_, realm)| realm);
+        let (local, realm) = match principal.split_once('@') {
+            Some((local, realm)) => (local, Some(realm)),
+            None => (principal, None),
+        };
+        let (name, host) = match local.split_once('/') {
+            Some((name, host)) => (name, Some(host)),
+            None => (local, None),
+        };
+        let is_part = |part: &str| !part.is_empty() && !part.contains(['/', '@']);
+        if !is_part(name) || host.is_some_and(|host| !is_part(host)) || realm.is_some_and(|realm| !is_part(realm)) {
+            return match realm {
+                Some(_) => Err(Unauthorized(format!("Malformed Kerberos name: {principal}"))),
+                None => Ok(principal),
+            };
+        }
         match realm {
-            _ if end == 0 => Err(Unauthorized(format!("Malformed Kerberos name: {principal}"))),
             Some(realm) if self.default_realm.as_deref().is_some_and(|own| own != realm) => {
                 Err(Unauthorized(format!("No rules applied to {principal}")))
             }
-            _ => Ok(&principal[..end]),
+            _ => Ok(name),
         }
     }
 }
@@ -45,6 +58,13 @@ mod tests {
         // as Hadoop 3.5.0 shortens them where no realm is configured
         for (principal, short) in [("alice@R", "alice"), ("alice/h@R", "alice"), ("a/b", "a"), ("a b", "a b")] {
             assert_eq!(NameRules::default().short(principal).unwrap(), short);
+        }
+        for plain in ["/a", "a/", "a//b", "a/b/c", "/", "a/b/"] {
+            assert_eq!(NameRules::default().short(plain).unwrap(), plain);
+        }
+        for malformed in ["a/b/c@R", "@R", "a@b@c", "a@", "a/@R", "/@R"] {
+            let refused = NameRules::default().short(malformed).unwrap_err();
+            assert_eq!(refused.0, format!("Malformed Kerberos name: {malformed}"));
         }
     }
 }

@@ -121,7 +121,8 @@ fn directories_have_the_nearest_policy() {
     assert_eq!(w.set("/d/f", "RS-6-3-1024k"), Err(Refusal::io(file)));
     let none = Refusal::NoErasureCodingPolicy("No erasure coding policy explicitly set on /d/e".into());
     w.set("/d", "RS-6-3-1024k").expect("is set");
-    assert_eq!(w.unset("/d/e"), Err(none));
+    assert_eq!(w.unset("/d/e"), Err(none.clone()));
+    assert_eq!(w.unset("//d/e/"), Err(none), "the path that it leads to");
     assert_eq!(w.unset("/d/f"), Err(Refusal::io("Cannot unset an erasure coding policy on a file /d/f")));
     assert_eq!(w.in_effect("/d/e/r").as_deref(), Some("RS-6-3-1024k"));
     assert_eq!(w.in_effect("/d/f"), None, "files keep what they were made with");

@@ -305,7 +305,7 @@ impl Write for UnsetErasureCodingPolicy {
         let inode = directory(&view, &resolved, "Cannot unset an erasure coding policy on a file")?;
         let all = view.state.tree.xattrs(inode);
         let Some(xattr) = all.iter().find(|x| namespace::erasure_coding::is_policy(x)).cloned() else {
-            let text = format!("No erasure coding policy explicitly set on {}", view.path_text(&self.path));
+            let text = format!("No erasure coding policy explicitly set on {}", resolved.path_text());
             return Err(Refusal::NoErasureCodingPolicy(text.into()));
         };
         let (path, rpc) = (Cow::Owned(resolved.path()), view.caller.rpc_ids);
