@@ -21,9 +21,8 @@ use vocab::{Block, BlockId, GenerationStamp, LayoutVersion, ReplicaState, Storag
 
 pub fn run(world: &mut World, line: &Line) -> Option<Printed> {
     match line.name.as_str() {
-        "datanode" | "down" | "up" | "report" | "beat" | "corrupt" | "exclude" | "include" | "maintenance" | "plant" => {
-            data_nodes(world, line)
-        }
+        "datanode" | "down" | "up" | "report" | "beat" | "corrupt" | "exclude" | "include" | "maintenance"
+        | "plant" => data_nodes(world, line),
         "restart" | "crash" | "stop" | "start" | "checkpoint" | "save" | "roll" | "safe-mode" => process(world, line),
         "rolling-upgrade" => Some(rolling_upgrade(world, line)),
         "scrub" => {

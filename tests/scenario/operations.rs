@@ -165,3 +165,10 @@ pub fn check_records(seen: &BTreeSet<u8>) {
     let lacking = Opcode::ALL.iter().filter(|opcode| !seen.contains(&(**opcode as u8)));
     assert_eq!(lacking.map(|opcode| opcode.name()).collect::<Vec<_>>(), Vec::<&str>::new(), "records in no log");
 }
+
+#[test]
+#[should_panic(expected = "OP_ADD")]
+fn a_record_without_a_log_is_found() {
+    let all = Opcode::ALL.iter().map(|opcode| *opcode as u8);
+    check_records(&all.filter(|opcode| *opcode != Opcode::Add as u8).collect());
+}
