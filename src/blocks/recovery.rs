@@ -100,6 +100,8 @@ impl Blocks {
             Some(old) if old.id != id => (old, Some(info.block)),
             other => (info.block, other),
         };
+        // a DataNode takes the recovery's id from what it makes
+        let truncate = truncate.map(|made| Block { stamp: recovery_id, ..made });
         Some(Recovery { block, locations, recovery_id: recovery_id.0, truncate, units })
     }
 

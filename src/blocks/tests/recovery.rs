@@ -170,7 +170,8 @@ fn a_truncate_into_a_new_block_is_led_by_a_node_with_the_old_one() {
     let orders: Vec<Command> = (1..=2).flat_map(|n| w.beat(n)).collect();
     let [Command::Recover(recoveries)] = &orders[..] else { panic!("{orders:?}") };
     let order = &recoveries[0];
-    assert_eq!((order.block, order.truncate, order.recovery_id), (old, Some(new), 1_009));
+    let expected = Block { stamp: GenerationStamp(1_009), ..new };
+    assert_eq!((order.block, order.truncate, order.recovery_id), (old, Some(expected), 1_009));
     assert_eq!(order.locations.len(), 2);
     // what knew the old block is deleted: its replicas stay until the new one is made of them
     w.remove(1);

@@ -298,6 +298,7 @@ fn a_truncate_that_keeps_the_old_block_loses_it_only_when_the_new_one_is_made() 
     assert_eq!(w.recover("/t/f", "other"), Ok(false));
     let again = w.recovery_order(1).expect("a recovery command");
     assert_eq!((again.block, again.truncate.unwrap().id, again.locations.len()), (old, new.id, 1));
+    assert_eq!(again.truncate.unwrap().stamp.0, again.recovery_id, "where a DataNode reads it");
     w.recovered(old, GenerationStamp(again.recovery_id), 7).unwrap();
     assert!(w.closed("/t/f"));
     assert_eq!(w.lengths("/t/f"), [7]);
