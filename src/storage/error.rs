@@ -50,9 +50,10 @@ pub enum StorageError {
         "File system image contains an old layout version {0}.\nAn upgrade to version -67 is required.\nPlease restart NameNode with the \"-rollingUpgrade started\" option if a rolling upgrade is already started; or restart NameNode with the \"-upgrade\" option to start a new upgrade."
     )]
     OldLayout(i32),
-    /// A layout that no upgrade reaches from.
+    /// A layout that no upgrade reaches from; 0 is that of directories without VERSION.
     #[error(
-        "*********** Upgrade is not supported from this  older version {0} of storage to the current version. Please upgrade to Hadoop-0.18 or a later version and then upgrade to current version. Old layout version is {0} and latest layout version this software version can upgrade from is -16. ************"
+        "*********** Upgrade is not supported from this  older version {0} of storage to the current version. Please upgrade to Hadoop-0.18 or a later version and then upgrade to current version. Old layout version is {told} and latest layout version this software version can upgrade from is -16. ************",
+        told = ancient(.0)
     )]
     TooOldToUpgrade(i32),
     /// The state from before an upgrade is of another layout than this software's.
@@ -148,4 +149,9 @@ impl StorageError {
     pub fn io(path: &Path) -> impl FnOnce(io::Error) -> StorageError + '_ {
         move |source| StorageError::Io { path: path.to_owned(), source }
     }
+}
+
+/// A layout in the words for one that is too old.
+fn ancient(layout: &i32) -> String {
+    if *layout == 0 { "'too old'".to_owned() } else { layout.to_string() }
 }

@@ -4,7 +4,7 @@ use os::Os;
 use os::disk::Open;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use storage::{Directories, Location, Roles, StorageInfo, upgrade, version};
+use storage::{Directories, Location, Roles, StorageError, StorageInfo, upgrade, version};
 use vocab::LayoutVersion;
 
 const ROOTS: [&str; 2] = ["/a", "/b"];
@@ -172,6 +172,14 @@ fn images_of_before_upgrades_are_refused() {
         os.disk.open(&image.join("fsimage"), Open::Truncate).unwrap().write_all_at(&layout.to_be_bytes(), 0).unwrap();
         let opened = Directories::open(&locations(), &os).map(drop).map_err(|error| error.to_string());
         assert_eq!(opened.is_err(), refused, "{opened:?}");
-        assert!(!refused || opened.unwrap_err().contains("from this  older version 0 of storage"));
+        assert!(!refused || opened.unwrap_err() == StorageError::TooOldToUpgrade(0).to_string());
+    }
+    for (layout, told) in [(0, "'too old'"), (-15, "-15")] {
+        let text = StorageError::TooOldToUpgrade(layout).to_string();
+        assert!(
+            text.contains(&format!("from this  older version {layout} of storage to the current version.")),
+            "{text}"
+        );
+        assert!(text.contains(&format!(" Old layout version is {told} and latest layout version")), "{text}");
     }
 }
