@@ -11,4 +11,5 @@ mod interchange;
 mod jobs;
 mod shell;
 mod striped;
+mod truncated;
 mod zones;
