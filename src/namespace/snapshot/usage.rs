@@ -30,30 +30,42 @@ impl Tree {
 
     /// What something that a directory held at a snapshot counts.
     pub(crate) fn entry_usage(&self, store: &Store, entry: &Gone, snapshot: SnapshotId) -> Usage {
-        let snapshot = match entry.link {
-            Link::Named { last, .. } if snapshot == SnapshotId::CURRENT => last,
-            _ => snapshot,
-        };
-        self.usage_at(store, entry.inode, snapshot)
+        self.usage_below(store, entry.inode, seen_at(entry, snapshot), &mut Vec::new())
     }
 
     /// What an inode with all below it counts as of a snapshot.
     pub(crate) fn usage_at(&self, store: &Store, inode: InodeHandle, snapshot: SnapshotId) -> Usage {
+        self.usage_below(store, inode, snapshot, &mut Vec::new())
+    }
+
+    /// The same below the directories of `way`. Where a diff went with its snapshot, its directory is seen as it is now, and directories that were
+    /// renamed to and fro may then lie in each other: each counts once on its way.
+    fn usage_below(
+        &self,
+        store: &Store,
+        inode: InodeHandle,
+        snapshot: SnapshotId,
+        way: &mut Vec<InodeHandle>,
+    ) -> Usage {
         if snapshot == SnapshotId::CURRENT {
             return self.subtree_usage(store, inode);
         }
         match store.kind(inode) {
+            KindTag::Directory if way.contains(&inode) => Usage::default(),
             KindTag::Directory => {
                 let mut usage = Usage { namespace: 1, ..Usage::default() };
+                way.push(inode);
                 if self.snapshots.directory_diffs(inode).is_empty() {
                     for child in self.children(store, inode) {
-                        quota::add(&mut usage, &self.usage_at(store, child, snapshot));
+                        quota::add(&mut usage, &self.usage_below(store, child, snapshot, way));
                     }
                 } else {
                     for child in self.children_at(store, inode, snapshot) {
-                        quota::add(&mut usage, &self.entry_usage(store, &child, snapshot));
+                        let when = seen_at(&child, snapshot);
+                        quota::add(&mut usage, &self.usage_below(store, child.inode, when, way));
                     }
                 }
+                way.pop();
                 usage
             }
             KindTag::File => self.file_usage_at(store, inode, snapshot),
@@ -110,10 +122,58 @@ impl Tree {
     }
 }
 
+/// As of which snapshot an entry is seen: an older name has an end.
+fn seen_at(entry: &Gone, snapshot: SnapshotId) -> SnapshotId {
+    match entry.link {
+        Link::Named { last, .. } if snapshot == SnapshotId::CURRENT => last,
+        _ => snapshot,
+    }
+}
+
 /// Replication of a file as of a snapshot.
 fn store_replication(tree: &Tree, store: &Store, file: InodeHandle, snapshot: SnapshotId) -> u16 {
     match tree.inode_at(store, file, snapshot).kind {
         record::InodeKind::File { replication, .. } => replication,
         _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::diff::DirectoryDiff;
+    use super::super::{Gone, Link};
+    use crate::{RootAttributes, Tree};
+    use record::{Features, Inode, InodeHandle, InodeKind, Store};
+    use vocab::{InodeId, Mode, SnapshotId, TimeMs};
+
+    fn directory(tree: &mut Tree, store: &mut Store, parent: InodeHandle, name: &str) -> InodeHandle {
+        let inode = Inode {
+            id: InodeId(tree.inode_count() as i64 + 20_000),
+            parent: None,
+            user: Default::default(),
+            group: Default::default(),
+            mode: Mode::new(0o755),
+            mtime: TimeMs(0),
+            atime: TimeMs(0),
+            features: Features::NONE,
+            kind: InodeKind::Directory { children: 0, child_count: 0, storage_policy: 0 },
+        };
+        tree.add(store, parent, &inode, name.as_bytes())
+    }
+
+    #[test]
+    fn directories_that_lie_in_each_other_at_a_snapshot_count_once() {
+        let mut store = Store::new();
+        let mut tree = Tree::new(&mut store, RootAttributes { user: "u", group: "g", mode: Mode::new(0o755) });
+        let root = tree.root();
+        let a = directory(&mut tree, &mut store, root, "a");
+        let b = directory(&mut tree, &mut store, a, "b");
+        // b had a under an older name, and what it lay in then is no longer known
+        let one = SnapshotId(1);
+        let mut diff = DirectoryDiff::new(one, 1);
+        diff.deleted.push(Gone { inode: a, link: Link::Named { name: b"old"[..].into(), last: one } });
+        tree.snapshots.directories.insert(b, vec![diff]);
+        assert_eq!([a, b].map(|top| tree.usage_at(&store, top, one).namespace), [2, 2]);
+        assert_eq!([a, b].map(|top| tree.usage_at(&store, top, SnapshotId::CURRENT).namespace), [4, 3]);
     }
 }
