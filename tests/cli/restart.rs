@@ -5,6 +5,9 @@ use crate::support::namenode::{Kind, NameNode};
 use crate::support::skip;
 use crate::support::work::wait_until;
 use crate::trials::client::Client;
+use hadoop_proto::hdfs::{FsPermissionProto, MkdirsRequestProto};
+use prost::Message as _;
+use rpc::client::CallOptions;
 use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -141,17 +144,34 @@ fn an_arena_file_that_shrinks_under_a_restart_costs_no_more_than_the_process() {
     if Kind::under_test() == Kind::Java {
         return skip("Java has no arena files");
     }
-    let case = Case::with_checkpoints("arena-shrinks");
+    let mut case = Case::with_checkpoints("arena-shrinks");
     let mut namenode = NameNode::start(Kind::under_test(), &case.site);
     let count = case.fill();
     namenode.kill();
-    let arena = case.begun_with("arena_").pop().expect("an arena file");
+    // no further checkpoint takes the file away
+    case.site.set("ironroot.checkpoint.online", "false");
     namenode = NameNode::launch(Kind::under_test(), &case.site, &[]);
-    wait_until(LIMIT, "it was mapped", || case.log().contains("Loaded arena file"));
+    let mut arena = PathBuf::new();
+    wait_until(LIMIT, "it was mapped", || {
+        let log = case.log();
+        let line = log.lines().find(|line| line.contains("Loaded arena file"));
+        let path = line.and_then(|line| line.split(" from ").nth(1)?.split(':').next());
+        arena = path.map(PathBuf::from).unwrap_or_default();
+        path.is_some()
+    });
     fs::File::options().write(true).open(&arena).and_then(|file| file.set_len(4096)).expect("cut");
     // it has either moved its memory in by now, and serves, or ends
-    let client = case.client();
-    let more = (0..20).take_while(|n| matches!(client.mkdirs(&format!("/more/{n}")), Ok(true))).count();
+    let mut client = None;
+    wait_until(LIMIT, "it serves or has ended", || {
+        client = Client::try_connect(case.port(), "hdfs").ok();
+        client.is_some() || namenode.process().ended().is_some()
+    });
+    let made = |client: &Client, n: &usize| {
+        let masked = FsPermissionProto { perm: 0o755 };
+        let request = MkdirsRequestProto { src: format!("/more/{n}"), masked, create_parent: true, unmasked: None };
+        matches!(client.exchange(CallOptions::default(), "mkdirs", &request.encode_to_vec()), Ok(Ok(_)))
+    };
+    let more = client.map_or(0, |client| (0..20).take_while(|n| made(&client, n)).count());
     namenode.kill();
     let namenode = NameNode::start(Kind::under_test(), &case.site);
     let used = format!("from {}:", arena.display());

@@ -82,12 +82,21 @@ impl Client {
         Self::with_settings(port, ClientSettings::new(protocol, 1, user))
     }
 
-    pub fn with_settings(port: u16, mut settings: ClientSettings) -> Self {
+    pub fn with_settings(port: u16, settings: ClientSettings) -> Self {
+        Self::try_with_settings(port, settings).unwrap_or_else(|e| panic!("{e}"))
+    }
+
+    /// As `connect`, to a server that may not be there.
+    pub fn try_connect(port: u16, user: &str) -> Result<Self, String> {
+        Self::try_with_settings(port, ClientSettings::new(CLIENT_PROTOCOL, 1, user))
+    }
+
+    fn try_with_settings(port: u16, mut settings: ClientSettings) -> Result<Self, String> {
         settings.call_timeout = Some(Duration::from_secs(60));
         let name = format!("client-of-{}", settings.user);
         let peer = SocketAddr::from(([127, 0, 0, 1], port));
-        let connection = block_on(rpc::client::Client::connect(peer, settings)).unwrap_or_else(|e| panic!("{e}"));
-        Self { connection, name }
+        let connection = block_on(rpc::client::Client::connect(peer, settings)).map_err(|e| e.to_string())?;
+        Ok(Self { connection, name })
     }
 
     /// The same connection under another lease holder's name.
