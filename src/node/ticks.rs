@@ -8,13 +8,11 @@ use observe::progress::{Phase, StartupProgress, StepKind};
 use ops::admin::lazy_persist::LazyPersistScrub;
 use ops::admin::{lease_check, snapshot_collect};
 use os::Os;
-use server::service::Shared;
-use std::net::Ipv4Addr;
+use server::service::{Shared, own_caller};
 use std::sync::Arc;
 use std::time::Duration;
 use storage::Directories;
 use tokio::task::JoinHandle;
-use vocab::{AuthenticationMethod, Caller};
 
 /// Tasks that do it.
 pub struct Ticks(Vec<JoinHandle<()>>);
@@ -62,20 +60,6 @@ impl Ticks {
             // an aborted task answers with an error, which is what was asked for
             _ = task.await;
         }
-    }
-}
-
-/// The server's own user.
-fn own_caller(engine: &Engine) -> Caller {
-    Caller {
-        user: engine.settings().owner.clone(),
-        real_user: None,
-        groups: Arc::default(),
-        method: AuthenticationMethod::Simple,
-        address: (Ipv4Addr::LOCALHOST, 0).into(),
-        rpc_ids: None,
-        retry: -1,
-        context: None,
     }
 }
 

@@ -58,7 +58,7 @@ impl Trash {
 
     /// One round over the trash of all users.
     pub async fn round(&self, shared: &Shared) {
-        let caller = own_caller(shared);
+        let caller = own_caller(&shared.engine);
         let homes = list(shared, &caller, &self.homes).unwrap_or_default();
         for (home, _) in homes.iter().filter(|(_, kind)| *kind == KindTag::Directory) {
             let trash = format!("{}/{home}/{TRASH}", self.homes.trim_end_matches('/'));
@@ -203,7 +203,7 @@ mod tests {
     #[tokio::test]
     async fn what_is_old_goes_and_what_is_new_is_set_aside() {
         let world = world::start(PortKind::Client);
-        let (shared, caller) = (&world.shared, own_caller(&world.shared));
+        let (shared, caller) = (&world.shared, own_caller(&world.shared.engine));
         let now = shared.engine.now().wall.0;
         let modes = CreateModes { masked: Mode::new(0o755), unmasked: None };
         let mkdirs = async |path: String| {

@@ -286,7 +286,7 @@ pub(crate) async fn own_call<Q: Message, R: Message + Default + Shaped>(
     operation: ops::Operation,
     asked: &Q,
 ) -> Result<R, RemoteException> {
-    let (caller, body) = (own_caller(shared), Bytes::from(asked.encode_to_vec()));
+    let (caller, body) = (own_caller(&shared.engine), Bytes::from(asked.encode_to_vec()));
     let request = client::Request::new(shared, operation, &caller, &body);
     let answer = match client::at_once(&request) {
         Some(answer) => answer,
@@ -300,9 +300,9 @@ pub(crate) async fn own_call<Q: Message, R: Message + Default + Shaped>(
 }
 
 /// The name node's own user.
-pub(crate) fn own_caller(shared: &Shared) -> Caller {
+pub fn own_caller(engine: &Engine) -> Caller {
     Caller {
-        user: shared.engine.settings().owner.clone(),
+        user: engine.settings().owner.clone(),
         real_user: None,
         groups: Arc::default(),
         method: vocab::AuthenticationMethod::Simple,

@@ -1,7 +1,7 @@
 //! The work of re-encryption: one zone after the other, batch by batch.
 
 use super::Shared;
-use super::tokens::internal_caller;
+use super::own_caller;
 use engine::HaState;
 use ops::write::reencrypt::{Outdated, Position, Waiting, next_waiting, note_progress, update_keys, walk_zone};
 use security::keys::{EncryptedKey, KeyError, Keys};
@@ -52,7 +52,7 @@ impl Reencrypting {
 /// Re-encrypts what waits for it, for ever.
 pub async fn work(shared: Arc<Shared>, pace: Pace) {
     let Some(keys) = shared.keys.clone() else { return };
-    let caller = internal_caller(&shared.engine);
+    let caller = own_caller(&shared.engine);
     let mut pause = tokio::time::interval(pace.interval);
     loop {
         tokio::select! {

@@ -10,11 +10,10 @@ use security::digest::{DigestExchange, Holder, MECHANISM, REALM, TokenSource};
 use security::sasl::{Exchange, Failure, Mechanisms, Offer, Offers};
 use security::token::{Identifier, KEY_BYTES};
 use std::fmt;
-use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
+use vocab::Refusal;
 use vocab::time::TimeMs;
-use vocab::{AuthenticationMethod, Caller, Refusal};
 
 /// Hadoop's name of the method.
 const METHOD: &str = "TOKEN";
@@ -72,7 +71,7 @@ impl TokenSource for TokenMechanism {
         };
         // as any read: a name node that may be behind cannot tell
         self.engine.pass(Operation::GetFileInfo).map_err(failure)?;
-        let nobody = internal_caller(&self.engine);
+        let nobody = super::own_caller(&self.engine);
         let found = self.engine.view("token", &nobody, |view| view.token_password(&identifier, local_date));
         let password = found.map_err(failure)?.to_vec();
         let Identifier { owner, real_user, .. } = identifier;
@@ -101,23 +100,9 @@ impl Mechanisms for TokenMechanism {
     }
 }
 
-/// The name node itself.
-pub(super) fn internal_caller(engine: &Engine) -> Caller {
-    Caller {
-        user: engine.settings().owner.clone(),
-        real_user: None,
-        groups: Arc::default(),
-        method: AuthenticationMethod::Simple,
-        address: (Ipv4Addr::LOCALHOST, 0).into(),
-        rpc_ids: None,
-        retry: -1,
-        context: None,
-    }
-}
-
 /// Looks after keys and tokens for ever.
 pub async fn tend(engine: Arc<Engine>) {
-    let caller = internal_caller(&engine);
+    let caller = super::own_caller(&engine);
     let interval = Duration::from_millis(engine.settings().token_key_interval_ms.max(1));
     let mut pause = tokio::time::interval(interval.min(PAUSE));
     loop {

@@ -105,7 +105,7 @@ async fn expired_master_keys_stay() {
     let alice = world.connect(CLIENT, "alice").await;
     let ask = GetDelegationTokenRequestProto { renewer: "jt".to_owned() };
     let _: GetDelegationTokenResponseProto = alice.call("getDelegationToken", &ask).await;
-    let caller = super::super::tokens::internal_caller(&engine);
+    let caller = super::super::own_caller(&engine);
     let tend = |secret: [u8; KEY_BYTES]| {
         engine.turn("tend", &caller, |turn| ops::write::tokens::tend_tokens(turn, secret)).answer
     };
