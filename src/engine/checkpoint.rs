@@ -84,8 +84,8 @@ impl Engine {
         let engine = self.clone();
         let checkpoints = self.checkpoints();
         self.must_be_in_safe_mode(caller)?;
-        let _first = self.interrupt_checkpoints();
-        let _one = checkpoints.running.lock().await;
+        let first = self.interrupt_checkpoints();
+        let one = checkpoints.running.lock().await;
         self.must_be_in_safe_mode(caller)?;
         if window_seconds > 0 && self.newest_is_recent(window_seconds, gap) {
             return Ok(false);
@@ -95,6 +95,8 @@ impl Engine {
         }
         let saved = tokio::task::spawn_blocking(move || engine.save_now()).await;
         saved.unwrap_or_else(|panicked| std::panic::resume_unwind(panicked.into_panic()))?;
+        drop((one, first));
+        self.arena_went_missing();
         Ok(true)
     }
 
@@ -183,6 +185,11 @@ impl Engine {
             *newest = (txid, Some(made));
         }
         drop(newest);
+        let folders = self.checkpoints().image_folders.lock().clone();
+        if arena::candidate(&*self.checkpoints().os.disk, &folders).is_none_or(|file| arena::named(&file) < Some(txid))
+        {
+            self.arena_went_missing();
+        }
         self.purge();
     }
 

@@ -13,11 +13,12 @@ use state::State;
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 use storage::arena::{self, Frozen, LogEnd, WriteError};
 use storage::image::{self, Digest};
 use storage::{StorageError, StorageInfo};
+use tokio::sync::Notify;
 use vocab::Txid;
 
 /// Pages that are copied in one shared hold: 1 MiB, a fraction of a slice of time.
@@ -42,6 +43,8 @@ pub struct OnlineSettings {
     pub check: Duration,
     /// Bytes for pages that change while they are waited for.
     pub pool_bytes: u64,
+    /// From so many inodes on an arena file is made at once where a restart would find none (`ironroot.restart.arena.inodes`).
+    pub unasked_from: u64,
 }
 
 /// An image that is durable under its temporary name.
@@ -76,6 +79,10 @@ pub struct Online {
     without_image: Mutex<Option<(PathBuf, Txid)>>,
     /// Nothing is tried before (monotonic, milliseconds).
     not_before: Mutex<u64>,
+    /// Whether a restart would find no arena file: the state comes from an image, or an image was saved.
+    missing: AtomicBool,
+    /// Has what is due looked at now.
+    look: Notify,
     /// How many wait for a checkpoint to get out of their way.
     interruptions: AtomicU32,
     /// Which of the folders for images gets the file.
@@ -84,13 +91,14 @@ pub struct Online {
 
 impl Online {
     /// `last` is the newest checkpoint and when it was made on the monotonic clock (milliseconds); `without_image` the arena file that was started
-    /// from, if there is no image for it.
+    /// from, if there is no image for it; `missing` whether there is no arena file of use to a restart.
     pub fn new(
         settings: OnlineSettings,
         info: StorageInfo,
         encoder: Arc<dyn ImageEncoder>,
         last: (Txid, u64),
         without_image: Option<(PathBuf, Txid)>,
+        missing: bool,
     ) -> Online {
         Online {
             settings,
@@ -99,6 +107,8 @@ impl Online {
             last: Mutex::new(last),
             without_image: Mutex::new(without_image),
             not_before: Mutex::new(0),
+            missing: AtomicBool::new(missing),
+            look: Notify::new(),
             interruptions: AtomicU32::new(0),
             folder: AtomicU32::new(0),
         }
@@ -146,12 +156,23 @@ pub enum NotMade {
     Image(String),
 }
 
+/// What a checkpoint is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    /// The log has become long or old, or somebody wants one.
+    Due,
+    /// A restart would have to read an image.
+    Missing,
+}
+
 /// A frozen state.
 struct Begun {
     txid: Txid,
     rest: Vec<u8>,
     sets: Vec<u32>,
     pool: Arc<ShadowPool>,
+    /// Whether the log was rolled for it.
+    rolled: bool,
 }
 
 impl Engine {
@@ -190,18 +211,44 @@ impl Engine {
         now >= *online.not_before.lock() && new > 0 && (old || new >= online.settings.transactions)
     }
 
+    /// Whether an arena file is to be made although no checkpoint is due.
+    fn arena_is_missing(&self) -> bool {
+        let Some(online) = self.online.as_ref().filter(|online| online.settings.arena) else { return false };
+        online.missing.load(Ordering::Acquire)
+            && self.now().monotonic.0 >= *online.not_before.lock()
+            && self.lock().read("inodes", |state| state.tree.inode_count()) >= online.settings.unasked_from
+    }
+    /// An image was saved that says more than any arena file.
+    pub(crate) fn arena_went_missing(&self) {
+        if let Some(online) = &self.online {
+            online.missing.store(true, Ordering::Release);
+            online.look.notify_one();
+        }
+    }
+    async fn wait_for_a_look(&self) {
+        match &self.online {
+            Some(online) => online.look.notified().await,
+            None => std::future::pending().await,
+        }
+    }
+
     /// Makes checkpoints when they are due.
     pub(crate) async fn make_checkpoints(self: Arc<Self>) {
         let Some(check) = self.online.as_ref().map(|online| online.settings.check) else { return };
         let mut pause = tokio::time::interval(check.max(Duration::from_secs(1)));
         loop {
-            pause.tick().await;
+            tokio::select! {
+                _ = pause.tick() => {}
+                () = self.wait_for_a_look() => {}
+            }
             let engine = self.clone();
             let made = tokio::task::spawn_blocking(move || {
                 if engine.gate().state() == HaState::Active {
                     engine.image_left_over();
                     if engine.checkpoint_is_due() {
-                        engine.checkpoint_and_tell();
+                        engine.checkpoint_and_tell(Kind::Due);
+                    } else if engine.arena_is_missing() {
+                        engine.checkpoint_and_tell(Kind::Missing);
                     }
                 }
             });
@@ -219,8 +266,8 @@ impl Engine {
             tracing::warn!(%txid, "no image from {}: {reason}", path.display());
         }
     }
-    fn checkpoint_and_tell(&self) {
-        match self.make_checkpoint() {
+    fn checkpoint_and_tell(&self, kind: Kind) {
+        match self.checkpoint(kind) {
             Ok(_) | Err(NotMade::NotNow) => {}
             Err(reason) => {
                 if let Some(online) = &self.online {
@@ -236,28 +283,55 @@ impl Engine {
     /// # Errors
     /// See [`NotMade`].
     pub fn make_checkpoint(&self) -> Result<Txid, NotMade> {
+        self.checkpoint(Kind::Due)
+    }
+
+    /// Makes the arena file that a restart would miss, if it would, in safe mode too as long as the open segment is empty. Blocks.
+    ///
+    /// # Errors
+    /// See [`NotMade`].
+    pub fn make_missing_arena(&self) -> Result<Txid, NotMade> {
+        if self.arena_is_missing() { self.checkpoint(Kind::Missing) } else { Err(NotMade::NotNow) }
+    }
+
+    fn checkpoint(&self, kind: Kind) -> Result<Txid, NotMade> {
         let checkpoints = self.checkpoints();
         let _one = checkpoints.running.blocking_lock();
         let online = self.online()?;
         let begun_ms = self.now().monotonic.0;
-        let begun = self.begin_checkpoint(online)?;
+        let begun = self.begin_checkpoint(online, kind)?;
         let written = self.write_arena(online, &begun);
         let kept = self.lock().write("checkpointEnd", State::thaw);
         drop(kept);
         let (path, length) = written?;
         let txid = begun.txid;
-        *online.last.lock() = (txid, begun_ms);
+        online.missing.store(false, Ordering::Release);
+        if begun.rolled {
+            *online.last.lock() = (txid, begun_ms);
+        }
         arena::purge(&*checkpoints.os.disk, &checkpoints.image_folders.lock().clone(), Some(txid));
         let (milliseconds, beside) = (self.now().monotonic.0 - begun_ms, begun.rest.len());
         tracing::info!(%txid, bytes = length, beside, milliseconds, "checkpoint: {}", path.display());
-        if online.settings.image {
+        if kind == Kind::Missing {
+            self.bind_to_image(&path, txid)?;
+        } else if online.settings.image {
             self.make_image(&path, txid)?;
         }
         Ok(txid)
     }
 
-    /// Rolls the log and freezes the state at its end.
-    fn begin_checkpoint(&self, online: &Online) -> Result<Begun, NotMade> {
+    /// Says in an arena file which image it equals, if there is one for its transaction.
+    fn bind_to_image(&self, path: &Path, txid: Txid) -> Result<(), NotMade> {
+        let (disk, folders) = (&*self.checkpoints().os.disk, self.checkpoints().image_folders.lock().clone());
+        let newest = image::newest(disk, &folders).ok().flatten().filter(|newest| newest.txid == txid);
+        if let Some(digest) = newest.and_then(|newest| arena::digest_of_all(disk, &newest)) {
+            arena::bind(disk, path, &digest)?;
+        }
+        Ok(())
+    }
+
+    /// Freezes the state at the end of the log: rolls it for that, unless nothing is in the open segment and an arena file is missing.
+    fn begin_checkpoint(&self, online: &Online, kind: Kind) -> Result<Begun, NotMade> {
         if online.is_interrupted() {
             return Err(NotMade::Interrupted);
         }
@@ -266,16 +340,16 @@ impl Engine {
             // images of the present layout do not belong into directories that were not taken to it
             let older = self.checkpoints().storage.lock().layout != vocab::LayoutVersion::CURRENT;
             let rolling = state.sequences.rolling_upgrade_start.is_some();
-            // where the block to copy is that a truncate has dropped, the log alone tells
-            let copies = state.blocks.copies_of_removed_blocks(&state.store);
-            let not_now = state.blocks.safe_mode.is_on() || rolling || older || copies;
+            // in safe mode nothing is written into the log, its boundaries neither
+            let unwritten = if kind == Kind::Missing { self.journal().unwritten_segment() } else { None };
+            let not_now = (unwritten.is_none() && state.blocks.safe_mode.is_on()) || rolling || older;
             if not_now || self.gate().state() != HaState::Active {
                 return Err(NotMade::NotNow);
             }
             let rest = state.freeze(&pool);
             let sets = state.page_sets().iter().map(|pages| pages.frozen().0).collect();
-            let txid = Txid(self.journal().roll().0 - 1);
-            Ok(Begun { txid, rest, sets, pool })
+            let txid = Txid(unwritten.unwrap_or_else(|| self.journal().roll()).0 - 1);
+            Ok(Begun { txid, rest, sets, pool, rolled: unwritten.is_none() })
         })
     }
 

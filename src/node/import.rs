@@ -28,8 +28,16 @@ impl Load<'_> {
             .map_err(|failed| StorageError::Io { path: failed.current, source: failed.error })?;
         let newest = images.first().ok_or_else(|| inspection.no_image())?;
         let Read { state, checkpoint, last, .. } = self.read_image(&source, &inspection, &info, newest)?;
-        let mut loaded =
-            Loaded { directories, info, state, last, upgrade_finalized: true, checkpoint, without_image: None };
+        let mut loaded = Loaded {
+            directories,
+            info,
+            state,
+            last,
+            upgrade_finalized: true,
+            checkpoint,
+            without_image: None,
+            arena_missing: true,
+        };
         self.save(&mut loaded)?;
         tracing::info!("Imported the checkpoint of {}", newest.copies[0].display());
         Ok(loaded)

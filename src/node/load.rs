@@ -38,6 +38,8 @@ pub struct Loaded {
     pub checkpoint: (Txid, i64),
     /// The arena file that the state comes from, if there is no image for it.
     pub without_image: Option<PathBuf>,
+    /// Whether there is no arena file of use to a restart.
+    pub arena_missing: bool,
 }
 
 /// From this layout on a log opens every file that it closes.
@@ -133,9 +135,10 @@ impl Load<'_> {
         let Read { state, checkpoint, last, replayed, arena, finalized } = read;
         let upgrade_finalized = inspection.upgrade_finalized;
         // what an online checkpoint will do soon need not be waited for
+        let arena_missing = arena.is_none();
         let online = arena.is_some() && self.settings.checkpoints.online;
         let without_image = arena.and_then(|arena| arena.without_image);
-        let mut loaded = Loaded { directories, info, state, last, upgrade_finalized, checkpoint, without_image };
+        let mut loaded = Loaded { directories, info, state, last, upgrade_finalized, checkpoint, without_image, arena_missing };
         if finalized && self.mode.upgrade().is_none() {
             self.finalize_rolling(&mut loaded)?;
         }
@@ -369,6 +372,7 @@ impl Load<'_> {
         loaded.checkpoint = (loaded.last, os.clock.wall_ms());
         // this image says more than the file that was started from
         loaded.without_image = None;
+        loaded.arena_missing = true;
         tracing::info!(
             "Saved image for txid {}: {} bytes in {} directories",
             loaded.last,

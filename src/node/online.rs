@@ -26,13 +26,14 @@ pub fn online(loaded: &Loaded, settings: &Settings, os: &Os) -> Online {
         transactions: checkpoints.transactions,
         check: checkpoints.check,
         pool_bytes: checkpoints.pool_bytes,
+        unasked_from: checkpoints.unasked_from,
     };
     let (txid, made_ms) = loaded.checkpoint;
     let age = u64::try_from(os.clock.wall_ms().saturating_sub(made_ms)).unwrap_or(0);
     let last = (txid, os.clock.monotonic_ms().saturating_sub(age));
     let without_image = loaded.without_image.clone().filter(|_| checkpoints.image).map(|path| (path, txid));
     let encoder = EncoderProcess { options: checkpoints.image_options };
-    Online::new(online, loaded.info.clone(), Arc::new(encoder), last, without_image)
+    Online::new(online, loaded.info.clone(), Arc::new(encoder), last, without_image, loaded.arena_missing)
 }
 
 /// This program once more, as the hidden command that makes an image from an arena file.

@@ -69,6 +69,7 @@ impl Load<'_> {
             upgrade_finalized: inspection.upgrade_finalized,
             checkpoint: (txid, written_ms),
             without_image: None,
+            arena_missing: true,
         };
         if finalized {
             self.finalize_rolling(&mut loaded)?;

@@ -62,6 +62,7 @@ impl Load<'_> {
             upgrade_finalized: inspection.upgrade_finalized,
             checkpoint: (last, written_ms),
             without_image: None,
+            arena_missing: true,
         })
     }
 

@@ -296,6 +296,8 @@ pub struct Checkpoints {
     pub pool_bytes: u64,
     /// Whether a restart may use the arena file (`ironroot.restart.arena`).
     pub restart_from_arena: bool,
+    /// From so many inodes on an arena file is made at once where a restart would find none (`ironroot.restart.arena.inodes`).
+    pub unasked_from: u64,
     /// Images of a checkpointer on this host, for `-importCheckpoint` (`dfs.namenode.checkpoint.dir`).
     pub directories: Vec<Location>,
     /// Its edits (`dfs.namenode.checkpoint.edits.dir`).
@@ -322,6 +324,7 @@ impl Checkpoints {
             image: reader.boolean("ironroot.checkpoint.image")?,
             pool_bytes: reader.bytes("ironroot.checkpoint.pool.bytes")?,
             restart_from_arena: reader.boolean("ironroot.restart.arena")?,
+            unasked_from: reader.amount("ironroot.restart.arena.inodes", 0)?,
             directories: locations(reader, "dfs.namenode.checkpoint.dir")?,
             edits_directories: locations(reader, "dfs.namenode.checkpoint.edits.dir")?,
             images_kept: reader.count("dfs.namenode.num.checkpoints.retained", 1)?,

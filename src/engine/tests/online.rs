@@ -115,8 +115,9 @@ impl World {
             transactions: 1_000_000,
             check: Duration::from_secs(60),
             pool_bytes,
+            unasked_from: 0,
         };
-        let online = Online::new(settings, info(), Arc::new(encoder(&disk)), (Txid(0), 0), None);
+        let online = Online::new(settings, info(), Arc::new(encoder(&disk)), (Txid(0), 0), None, true);
         let settings = ops::Settings { owner: "hdfs".into(), ..ops::Settings::default() };
         let clock = os.clock.clone();
         let engine = Engine::new(state, journal, settings, Policy::default(), clock, HaState::Active, checkpoints);
@@ -312,4 +313,67 @@ fn a_save_and_a_stop_interrupt_a_checkpoint() {
         assert!(matches!(w.engine.make_checkpoint(), Err(NotMade::NotNow)), "in no role");
         assert_eq!(w.arena().binding(), None);
     });
+}
+
+impl World {
+    fn save(&self) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        self.engine.lock().write("test", |state| state.blocks.safe_mode.enter_manual());
+        assert!(runtime.block_on(self.engine.save_namespace(&caller(), 0, 0)).unwrap());
+    }
+    /// A bound file for that transaction, which is the state.
+    fn is_bound(&self, txid: Txid) {
+        let (file, folders) = (self.arena(), [self.current.clone()]);
+        let newest = image::newest(&self.disk, &folders).unwrap().unwrap();
+        assert_eq!((file.identity().txid, newest.txid), (txid, txid));
+        assert_eq!(file.binding(), arena::digest_of_all(&self.disk, &newest));
+        assert!(file.binding().is_some());
+        assert_eq!(file.load(empty(), 1, &|_| {}).unwrap().state.digest(), self.digest());
+    }
+}
+
+/// A start from an image and a save leave no arena file that is of use; one is made at once, in safe mode too.
+#[test]
+fn what_a_restart_would_miss_is_made_at_once() {
+    let w = World::new(1 << 30, |_| Encoder::Dies);
+    (0..50).for_each(|n| w.mkdirs(format!("/before/{n}")));
+    w.save();
+    let txid = Txid(w.engine.journal().segment().0 - 1);
+    assert_eq!(w.engine.make_missing_arena().unwrap(), txid);
+    assert_eq!(w.engine.journal().segment(), txid.next(), "nothing is written in safe mode");
+    w.is_bound(txid);
+    assert!(matches!(w.engine.make_missing_arena(), Err(NotMade::NotNow)), "it is there");
+    // a newer image takes its use
+    w.save();
+    assert_eq!(w.names("arena"), Vec::<String>::new());
+    let txid = Txid(w.engine.journal().segment().0 - 1);
+    assert_eq!(w.engine.make_missing_arena().unwrap(), txid);
+    w.is_bound(txid);
+    // records in the open segment: not before safe mode is left, and then without an image
+    w.save();
+    w.engine.lock().write("test", |state| state.blocks.leave_safe_mode(true));
+    w.mkdirs("/later".into());
+    w.engine.lock().write("test", |state| state.blocks.safe_mode.enter_manual());
+    assert!(matches!(w.engine.make_missing_arena(), Err(NotMade::NotNow)));
+    w.engine.lock().write("test", |state| state.blocks.leave_safe_mode(true));
+    let images = w.names("fsimage");
+    assert!(w.engine.make_missing_arena().unwrap() > txid);
+    assert_eq!((w.names("fsimage"), w.arena().binding()), (images, None));
+    w.mkdirs("/last".into());
+    assert_eq!(w.restarted().digest(), w.digest());
+}
+
+/// A checkpointer's image that is newer than the file, and one that is not.
+#[test]
+fn an_image_from_elsewhere_leaves_a_file_behind() {
+    let w = World::new(1 << 30, |disk| Encoder::Good(disk.clone()));
+    w.mkdirs("/a".into());
+    let txid = w.engine.make_checkpoint().unwrap();
+    w.engine.image_received(txid);
+    assert!(matches!(w.engine.make_missing_arena(), Err(NotMade::NotNow)));
+    w.mkdirs("/b".into());
+    w.engine.roll_blocking();
+    w.engine.image_received(w.engine.journal().segment());
+    assert!(w.engine.make_missing_arena().is_ok());
+    assert_eq!(w.restarted().digest(), w.digest());
 }

@@ -2,7 +2,7 @@
 
 use super::format::LogEnd;
 use super::{ArenaFile, Unfit};
-use crate::image::{self, Newest};
+use crate::image::{self, Digest, Newest};
 use crate::journal::local;
 use crate::names::{self, Kind};
 use crate::{StorageError, StorageInfo};
@@ -29,6 +29,14 @@ pub fn candidate(disk: &dyn Disk, currents: &[PathBuf]) -> Option<PathBuf> {
     currents.iter().filter_map(of).max_by_key(|(txid, _)| *txid).map(|(_, path)| path)
 }
 
+/// The transaction that the name of an arena file tells.
+pub fn named(path: &Path) -> Option<Txid> {
+    match path.file_name().and_then(|name| name.to_str()).map(names::kind) {
+        Some(Kind::Arena(txid)) => Some(txid),
+        _ => None,
+    }
+}
+
 /// Opens an arena file and compares it with VERSION, the newest image and the edits.
 ///
 /// # Errors
@@ -42,8 +50,7 @@ pub fn choose(
 ) -> Result<ArenaFile, Unfit> {
     let arena = ArenaFile::open(disk, path)?;
     let identity = arena.identity();
-    let named = path.file_name().and_then(|name| name.to_str()).map(names::kind);
-    if named != Some(Kind::Arena(identity.txid)) {
+    if named(path) != Some(identity.txid) {
         return Err(Unfit::Damaged("its name is that of another transaction".into()));
     }
     if identity.info != *info {
@@ -60,16 +67,28 @@ pub fn choose(
 /// The image for the same transaction must be the one that was made from the file.
 fn check_image(disk: &dyn Disk, arena: &ArenaFile, newest: &Newest) -> Result<(), Unfit> {
     for copy in &newest.copies {
-        let name = copy.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        let digest_name = names::digest(name);
-        let path = copy.with_file_name(&digest_name);
-        let text = disk.read(&path).map_err(StorageError::io(&path))?;
-        let digest = image::read_digest_file(&text, &digest_name, name).ok();
+        let digest = digest_of(disk, copy)?;
         if digest.is_none() || digest != arena.binding() {
             return Err(Unfit::OtherImage(copy.clone()));
         }
     }
     Ok(())
+}
+
+/// What the digest file beside an image says; `None` if that is not to be understood.
+fn digest_of(disk: &dyn Disk, image: &Path) -> Result<Option<Digest>, StorageError> {
+    let name = image.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let digest_name = names::digest(name);
+    let path = image.with_file_name(&digest_name);
+    let text = disk.read(&path).map_err(StorageError::io(&path))?;
+    Ok(image::read_digest_file(&text, &digest_name, name).ok())
+}
+
+/// What the digest files of all copies of an image say; `None` if one cannot be read or they differ.
+pub fn digest_of_all(disk: &dyn Disk, image: &Newest) -> Option<Digest> {
+    let mut digests = image.copies.iter().map(|copy| digest_of(disk, copy).ok().flatten());
+    let first = digests.next()??;
+    digests.all(|other| other == Some(first)).then_some(first)
 }
 
 /// Where there is no image for that transaction, the edits since the newest one must be those that the file was made from.

@@ -9,7 +9,7 @@ mod format;
 mod load;
 mod write;
 
-pub use choose::{candidate, choose};
+pub use choose::{candidate, choose, digest_of_all, named};
 pub use format::{BUILD, Binding, Identity, LogEnd};
 pub use load::{ArenaFile, Loaded};
 pub use write::{Frozen, WriteError, bind, purge, write};

@@ -262,6 +262,12 @@ impl Journal {
         self.shared.lane.lock().buffer.segment()
     }
 
+    /// First transaction of the open segment, if nothing comes after it yet: the log up to there is in ended segments.
+    pub fn unwritten_segment(&self) -> Option<Txid> {
+        let lane = self.shared.lane.lock();
+        (!lane.ended() && lane.buffer.last() == lane.buffer.segment()).then(|| lane.buffer.segment())
+    }
+
     /// How far the log is durable.
     pub fn watermark(&self) -> &Watermark {
         &self.shared.watermark
