@@ -305,6 +305,7 @@ fn shared(
         engine: engine.clone(),
         keys: convert::keys(settings, &engine.settings().owner),
         reencrypting: Default::default(),
+        followers: Default::default(),
         users: Arc::new(users.with_mechanisms(Arc::new(TokenMechanism::new(engine.clone())), true)),
         topology: Topology::new(convert::racks(settings)),
         identity,

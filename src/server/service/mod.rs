@@ -148,6 +148,8 @@ pub struct Shared {
     pub keys: Option<Arc<security::keys::Keys>>,
     /// Re-encryption of zones.
     pub reencrypting: reencryption::Reencrypting,
+    /// How far those who follow the log have come.
+    pub followers: Arc<storage::journal::tail::Places>,
     /// Racks.
     pub topology: Topology,
     /// Who we are.

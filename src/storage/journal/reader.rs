@@ -75,8 +75,21 @@ impl SegmentReader {
     /// # Errors
     /// The disk's, or a header that is none.
     pub fn open(disk: &dyn Disk, path: &Path, max: usize) -> Result<SegmentReader, ReadError> {
+        SegmentReader::open_small(disk, path, max, WINDOW_BYTES)
+    }
+
+    /// The same for who reads little of it: `window` bytes at once.
+    ///
+    /// # Errors
+    /// As above.
+    pub(crate) fn open_small(
+        disk: &dyn Disk,
+        path: &Path,
+        max: usize,
+        window: usize,
+    ) -> Result<SegmentReader, ReadError> {
         let file = disk.open(path, Open::Read)?;
-        let window = vec![0; usize::try_from(file.length()?).unwrap_or(usize::MAX).clamp(16, WINDOW_BYTES)];
+        let window = vec![0; usize::try_from(file.length()?).unwrap_or(usize::MAX).clamp(16, window)];
         let mut reader = SegmentReader {
             file,
             path: path.to_owned(),
@@ -131,6 +144,17 @@ impl SegmentReader {
             self.offset += hop.length as u64;
         }
         Ok(())
+    }
+
+    /// Goes to an offset at which a reader of the same segment has been, before the record of `txid`; false, and nowhere, if that is not there.
+    pub(crate) fn go_to(&mut self, offset: u64, txid: Txid) -> bool {
+        let header = self.offset;
+        (self.start, self.end, self.offset) = (0, 0, offset);
+        let is_there = matches!(self.look(), Ok(Some(hop)) if hop.intact && hop.txid == txid);
+        if !is_there {
+            (self.start, self.end, self.offset) = (0, 0, header);
+        }
+        is_there
     }
 
     /// Leaves out the damage at the present offset: goes on to the next intact record; false if there is none.

@@ -5,6 +5,7 @@ use crate::StorageError;
 use crate::names::{self, Kind};
 use edit::Record;
 use os::disk::Disk;
+use parking_lot::Mutex;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -15,49 +16,143 @@ use vocab::Txid;
 /// A copy of a segment: the last transaction that its name promises (none for an open one), and where it is.
 type Copy = (Option<Txid>, PathBuf);
 
-/// Hands the records of transactions `from` to `durable` to `visit`, in order and without a gap, until it breaks. Where what `from` asks for was
-/// purged, the first record is a later one. A segment that gets its final name in the meantime ends the reading early: who asks again goes on
-/// from there. `max` is the largest record allowed.
-///
-/// # Errors
-/// A folder that cannot be listed, or a segment of which no copy can be read.
-pub fn read(
-    disk: &dyn Disk,
-    currents: &[PathBuf],
-    from: Txid,
-    durable: Txid,
-    max: usize,
-    visit: &mut dyn FnMut(Txid, &Record<'_>) -> ControlFlow<()>,
-) -> Result<(), StorageError> {
-    let mut next = from;
-    let mut begun = false;
-    for (first, copies) in segments(disk, currents, from)? {
-        if first > durable || begun && first > next {
-            break;
-        }
-        next = next.max(first);
-        let mut failed = None;
-        for (last, path) in &copies {
-            if last.is_some_and(|last| last < next) {
-                break;
-            }
-            let before = next;
-            match read_copy(disk, path, &mut next, durable, max, visit) {
-                Ok(ControlFlow::Break(())) => return Ok(()),
-                Ok(ControlFlow::Continue(())) => {}
-                Err(error) => failed = Some((path, error)),
-            }
-            begun |= next > before;
-        }
-        match failed {
-            Some((_, ReadError::Io(error))) if error.kind() == ErrorKind::NotFound => return Ok(()),
-            Some((path, error)) if !begun => {
-                return Err(StorageError::Recovery(format!("{}: {error}", path.display())));
-            }
-            _ => {}
+/// Bytes read at once: a follower mostly asks for the few records since it asked last.
+const WINDOW_BYTES: usize = 64 << 10;
+/// How many places are remembered: more than followers are usual.
+const PLACES_MAX: usize = 256;
+
+/// Where a reading ended: in which segment, in which file of it, at which offset.
+#[derive(Clone, Debug)]
+struct Place {
+    segment: Txid,
+    path: PathBuf,
+    offset: u64,
+    used: u64,
+}
+
+/// Where readings ended, so that the next one goes on there and not from the start of its segment.
+#[derive(Debug, Default)]
+pub struct Places(Mutex<(u64, BTreeMap<Txid, Place>)>);
+
+impl Places {
+    /// The nearest place before a transaction or at it, with its own transaction.
+    fn nearest(&self, txid: Txid) -> Option<(Txid, Place)> {
+        let (clock, places) = &mut *self.0.lock();
+        let (at, place) = places.range_mut(..=txid).next_back()?;
+        *clock += 1;
+        place.used = *clock;
+        Some((*at, place.clone()))
+    }
+
+    fn remember(&self, next: Txid, segment: Txid, path: &Path, offset: u64) {
+        let (clock, places) = &mut *self.0.lock();
+        *clock += 1;
+        places.insert(next, Place { segment, path: path.to_owned(), offset, used: *clock });
+        while places.len() > PLACES_MAX {
+            let oldest = places.iter().min_by_key(|(_, place)| place.used).map(|(txid, _)| *txid);
+            places.remove(&oldest.unwrap_or_default());
         }
     }
-    Ok(())
+}
+
+/// A log that is being followed.
+#[derive(Clone, Copy, Debug)]
+pub struct Followed<'a> {
+    /// Where its files are.
+    pub disk: &'a dyn Disk,
+    /// The folders that each hold a copy.
+    pub currents: &'a [PathBuf],
+    /// Up to where it may be read.
+    pub durable: Txid,
+    /// The largest record allowed, in bytes.
+    pub record_bytes_max: usize,
+    /// Where readings of it ended.
+    pub places: &'a Places,
+}
+
+impl Followed<'_> {
+    /// Hands the records of transactions `from` to `durable` to `visit`, in order and without a gap, until it breaks. Where what `from` asks for
+    /// was purged, the first record is a later one. A segment that gets its final name in the meantime ends the reading early: who asks again
+    /// goes on from there.
+    ///
+    /// # Errors
+    /// A folder that cannot be listed, or a segment of which no copy can be read.
+    pub fn read(
+        &self,
+        from: Txid,
+        visit: &mut dyn FnMut(Txid, &Record<'_>) -> ControlFlow<()>,
+    ) -> Result<(), StorageError> {
+        let mut next = from;
+        // mostly the file in which the last reading ended is still there, and no folder need be listed
+        if let Some((_, place)) = self.places.nearest(from).filter(|(at, _)| *at == from)
+            && let Ok(ControlFlow::Break(())) = self.read_copy(place.segment, &place.path, &mut next, visit)
+        {
+            return Ok(());
+        }
+        let mut begun = next > from;
+        for (first, copies) in segments(self.disk, self.currents, next)? {
+            if first > self.durable || begun && first > next {
+                break;
+            }
+            next = next.max(first);
+            let mut failed = None;
+            for (last, path) in &copies {
+                if last.is_some_and(|last| last < next) {
+                    break;
+                }
+                let before = next;
+                match self.read_copy(first, path, &mut next, visit) {
+                    Ok(ControlFlow::Break(())) => return Ok(()),
+                    Ok(ControlFlow::Continue(())) => {}
+                    Err(error) => failed = Some((path, error)),
+                }
+                begun |= next > before;
+            }
+            match failed {
+                Some((_, ReadError::Io(error))) if error.kind() == ErrorKind::NotFound => return Ok(()),
+                Some((path, error)) if !begun => {
+                    return Err(StorageError::Recovery(format!("{}: {error}", path.display())));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads one copy of a segment from `next` on and moves `next` on. Where an open one ends early, another may be longer.
+    fn read_copy(
+        &self,
+        segment: Txid,
+        path: &Path,
+        next: &mut Txid,
+        visit: &mut dyn FnMut(Txid, &Record<'_>) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<()>, ReadError> {
+        let mut reader = SegmentReader::open_small(self.disk, path, self.record_bytes_max, WINDOW_BYTES)?;
+        // all copies of a segment are the same bytes; one that is not is read from its start
+        if let Some((at, place)) = self.places.nearest(*next).filter(|(_, place)| place.segment == segment) {
+            reader.go_to(place.offset, at);
+        }
+        reader.skip_until(*next)?;
+        let read = self.read_on(&mut reader, next, visit);
+        self.places.remember(*next, segment, path, reader.offset());
+        read
+    }
+
+    fn read_on(
+        &self,
+        reader: &mut SegmentReader,
+        next: &mut Txid,
+        visit: &mut dyn FnMut(Txid, &Record<'_>) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<()>, ReadError> {
+        while *next <= self.durable {
+            let Some(frame) = reader.next()? else { return Ok(ControlFlow::Continue(())) };
+            *next = frame.txid.next();
+            if visit(frame.txid, &frame.record).is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Break(()))
+    }
 }
 
 /// Segments that may hold `from` or later ones, by first transaction; finalized copies come first, and of these the longest.
@@ -77,27 +172,6 @@ fn segments(disk: &dyn Disk, currents: &[PathBuf], from: Txid) -> Result<BTreeMa
         copies.sort_by_key(|(last, _)| Reverse(*last));
     }
     Ok(found)
-}
-
-/// Reads one copy from `next` on and moves `next` on. Where an open one ends early, another may be longer.
-fn read_copy(
-    disk: &dyn Disk,
-    path: &Path,
-    next: &mut Txid,
-    durable: Txid,
-    max: usize,
-    visit: &mut dyn FnMut(Txid, &Record<'_>) -> ControlFlow<()>,
-) -> Result<ControlFlow<()>, ReadError> {
-    let mut reader = SegmentReader::open(disk, path, max)?;
-    reader.skip_until(*next)?;
-    while *next <= durable {
-        let Some(frame) = reader.next()? else { return Ok(ControlFlow::Continue(())) };
-        *next = frame.txid.next();
-        if visit(frame.txid, &frame.record).is_break() {
-            return Ok(ControlFlow::Break(()));
-        }
-    }
-    Ok(ControlFlow::Break(()))
 }
 
 #[cfg(test)]
@@ -123,12 +197,80 @@ mod tests {
 
     fn read_all(disk: &dyn Disk, folders: &[PathBuf], from: u64, durable: u64, count: usize) -> Vec<u64> {
         let mut seen = Vec::new();
-        read(disk, folders, Txid(from), Txid(durable), MAX, &mut |txid, _| {
+        let places = Places::default();
+        follow(disk, folders, &places, from..=durable, &mut |txid| {
             seen.push(txid.0);
             if seen.len() < count { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        })
-        .unwrap();
+        });
         seen
+    }
+
+    fn follow(
+        disk: &dyn Disk,
+        currents: &[PathBuf],
+        places: &Places,
+        txids: std::ops::RangeInclusive<u64>,
+        visit: &mut dyn FnMut(Txid) -> ControlFlow<()>,
+    ) {
+        let followed = Followed { disk, currents, durable: Txid(*txids.end()), record_bytes_max: MAX, places };
+        followed.read(Txid(*txids.start()), &mut |txid, _| visit(txid)).unwrap();
+    }
+
+    fn folder() -> (Os, [PathBuf; 1]) {
+        let (os, disk, _) = Os::simulated(5);
+        let folder = PathBuf::from("/a/current");
+        disk.create_directories(&folder, 0o700).unwrap();
+        (os, [folder])
+    }
+
+    /// Follows from 1 on in pieces of five, as long as there are more, and returns what was seen.
+    fn follow_in_pieces(disk: &dyn Disk, folders: &[PathBuf], places: &Places, from: u64, durable: u64) -> Vec<u64> {
+        let mut seen = Vec::new();
+        loop {
+            let (next, mut count) = (from + seen.len() as u64, 0);
+            follow(disk, folders, places, next..=durable, &mut |txid| {
+                seen.push(txid.0);
+                count += 1;
+                if count < 5 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            });
+            if count == 0 {
+                return seen;
+            }
+        }
+    }
+
+    #[test]
+    fn a_reading_goes_on_where_the_last_one_ended_and_does_not_look_at_what_is_before() {
+        let (os, folders) = folder();
+        let (disk, places) = (&*os.disk, Places::default());
+        let open = folders[0].join(names::in_progress(Txid(1)));
+        segment(disk, &open, 1..=20, 1000);
+        assert_eq!(follow_in_pieces(disk, &folders, &places, 1, 20), (1..=20).collect::<Vec<_>>());
+        segment(disk, &open, 1..=5_000, 1000);
+        // what lies before the place cannot be read any more
+        let record = places.nearest(Txid(21)).unwrap().1.offset / 20;
+        disk.open(&open, Open::Write).unwrap().write_all_at(&vec![0xEE; 15 * record as usize], 8).unwrap();
+        assert_eq!(follow_in_pieces(disk, &folders, &places, 21, 4_000), (21..=4_000).collect::<Vec<_>>());
+        // nor is it after the segment got its name, nor for another follower who begins in the middle
+        disk.rename(&open, &folders[0].join(names::finalized(Txid(1), Txid(5_000)))).unwrap();
+        segment(disk, &folders[0].join(names::in_progress(Txid(5_001))), 5_001..=5_003, 1000);
+        assert_eq!(follow_in_pieces(disk, &folders, &places, 4_001, 5_003), (4_001..=5_003).collect::<Vec<_>>());
+        assert_eq!(follow_in_pieces(disk, &folders, &places, 4_500, 5_003), (4_500..=5_003).collect::<Vec<_>>());
+        assert!(places.0.lock().1.len() <= PLACES_MAX);
+    }
+
+    #[test]
+    fn a_place_that_holds_another_record_is_not_trusted() {
+        let (os, folders) = folder();
+        let (disk, places) = (&*os.disk, Places::default());
+        let open = folders[0].join(names::in_progress(Txid(1)));
+        segment(disk, &open, 1..=20, 0);
+        places.remember(Txid(7), Txid(1), &open, 30);
+        places.remember(Txid(9), Txid(1), &folders[0].join("gone"), 1_000_000);
+        for from in 1..=20 {
+            assert_eq!(follow_in_pieces(disk, &folders, &places, from, 20), (from..=20).collect::<Vec<_>>());
+            places.remember(Txid(7), Txid(1), &open, 30);
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use hadoop_proto::hdfs::{EventsListProto, GetEditsFromTxidRequestProto, GetEdits
 use observe::RemoteException;
 use observe::remote_exception::class;
 use std::ops::ControlFlow;
-use storage::journal::tail;
+use storage::journal::tail::Followed;
 use vocab::Txid;
 
 /// What stands for a transaction where there is none.
@@ -29,29 +29,30 @@ pub(super) async fn edits_from(request: &Request<'_>) -> Answer {
     };
     if asked.txid <= list.sync_txid {
         let (events_max, bytes_max) = (engine.settings().events_per_call, engine.settings().record_bytes_max);
+        let places = request.shared.followers.clone();
         let read = move || {
             let (checkpoints, from) = (engine.checkpoints(), Txid(asked.txid.max(0).unsigned_abs()));
-            let mut events = 0;
-            tail::read(
-                &*checkpoints.os.disk,
-                &checkpoints.edits_folders,
-                from,
+            let followed = Followed {
+                disk: &*checkpoints.os.disk,
+                currents: &checkpoints.edits_folders,
                 durable,
-                bytes_max,
-                &mut |txid, record| {
-                    if let Some(batch) = batch(txid, record) {
-                        events += batch.events.len();
-                        list.batch.push(batch);
-                    }
-                    list.last_txid = txid.0 as i64;
-                    if list.first_txid == NO_TXID {
-                        list.first_txid = list.last_txid;
-                    }
-                    let full = i64::try_from(events).unwrap_or(i64::MAX) >= i64::from(events_max);
-                    if full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-                },
-            )
-            .map(|()| list)
+                record_bytes_max: bytes_max,
+                places: &places,
+            };
+            let mut events = 0;
+            let read = followed.read(from, &mut |txid, record| {
+                if let Some(batch) = batch(txid, record) {
+                    events += batch.events.len();
+                    list.batch.push(batch);
+                }
+                list.last_txid = txid.0 as i64;
+                if list.first_txid == NO_TXID {
+                    list.first_txid = list.last_txid;
+                }
+                let full = i64::try_from(events).unwrap_or(i64::MAX) >= i64::from(events_max);
+                if full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            });
+            read.map(|()| list)
         };
         let failed = |text: String| RemoteException::application(class::IO, text);
         // files are read: not on a thread that serves connections

@@ -148,6 +148,7 @@ pub fn start_for(kind: PortKind, users: impl FnOnce(Users) -> Users) -> World {
         engine,
         keys: None,
         reencrypting: Default::default(),
+        followers: Default::default(),
         users: users.clone(),
         topology: Topology::new(Mapping::OneRack),
         identity: Identity {
