@@ -1,10 +1,12 @@
 //! Heartbeats: figures in, commands out, and who is dead or stale.
 
 use crate::{
-    AdminState, Blocks, Command, Node, NodeNumber, NodeStats, Registration, VolumeFailures, VolumeReport, VolumeState,
+    AdminState, Blocks, Command, DiskLatency, Node, NodeNumber, NodeStats, PeerLatency, Registration, VolumeFailures,
+    VolumeReport, VolumeState,
 };
 use record::{StorageNumber, Store};
 use smallvec::SmallVec;
+use std::sync::Arc;
 use vocab::Refusal;
 use vocab::time::{MonotonicMs, Now};
 
@@ -12,7 +14,7 @@ use vocab::time::{MonotonicMs, Now};
 const STALE_COUNT_MS: u64 = 2_000;
 
 /// What a heartbeat says.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 #[allow(missing_docs)] // as in the heartbeat message
 pub struct Heartbeat {
     pub volumes: Vec<VolumeReport>,
@@ -24,6 +26,10 @@ pub struct Heartbeat {
     pub failures: Option<VolumeFailures>,
     /// Whether the DataNode would like a full-report lease.
     pub wants_lease: bool,
+    /// Peers that it finds slow, by address.
+    pub slow_peers: Vec<(Arc<str>, PeerLatency)>,
+    /// Its slow disks, by path.
+    pub slow_disks: Vec<(Arc<str>, DiskLatency)>,
 }
 
 /// The answer, but for what concerns the role and upgrades.
@@ -33,6 +39,8 @@ pub struct HeartbeatAnswer {
     pub commands: Vec<Command>,
     /// Full-report lease, 0 for none.
     pub lease_id: u64,
+    /// Whether the node is one of those that others find slow.
+    pub slow: bool,
 }
 
 impl Blocks {
@@ -48,7 +56,7 @@ impl Blocks {
         now: Now,
     ) -> Result<HeartbeatAnswer, Refusal> {
         self.tick_clock(now);
-        let register = || Ok(HeartbeatAnswer { commands: vec![Command::Register], lease_id: 0 });
+        let register = || Ok(HeartbeatAnswer { commands: vec![Command::Register], ..HeartbeatAnswer::default() });
         let Ok(Some(n)) = self.identify(who) else { return register() };
         let node = self.registry.node(n).expect("identified");
         if node.disallowed {
@@ -68,9 +76,13 @@ impl Blocks {
             // that went for cached until the DataNode registers anew
             self.caching.report(n, std::iter::empty());
         }
-        let commands = if self.safe_mode.is_on() { Vec::new() } else { self.commands(store, n, beat, now) };
+        let mut commands = Vec::new();
+        if !self.safe_mode.is_on() {
+            commands = self.commands(store, n, beat, now);
+            self.take_slow(n, beat, now.monotonic);
+        }
         let lease_id = if beat.wants_lease { self.request_lease(n, now.monotonic) } else { 0 };
-        Ok(HeartbeatAnswer { commands, lease_id })
+        Ok(HeartbeatAnswer { commands, lease_id, slow: self.is_slow(n) })
     }
 
     /// A lifeline message: figures only, no commands; it keeps a node alive whose heartbeats queue up.
@@ -217,6 +229,7 @@ impl Blocks {
     pub fn heartbeat_check(&mut self, now: Now) -> Vec<NodeNumber> {
         self.tick_clock(now);
         self.count_stale(now.monotonic);
+        self.collect_slow(now.monotonic);
         let dead: Vec<NodeNumber> =
             self.registry.nodes().filter(|n| n.alive && self.is_expired(n, now.monotonic)).map(|n| n.number).collect();
         for n in &dead {

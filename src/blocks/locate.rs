@@ -3,7 +3,7 @@
 use crate::counting::Standing;
 use crate::placement::Target;
 use crate::topology::distance;
-use crate::{Blocks, NodeNumber};
+use crate::{AdminState, Blocks, NodeNumber};
 use rand::seq::SliceRandom;
 use record::{BlockHandle, ReplicaFlags, Store};
 use vocab::erasure_coding::REPLICATION;
@@ -77,19 +77,18 @@ impl Blocks {
 
     /// Sorts locations for a reader: nodes in service before leaving and stale ones, then by distance, equally near ones in random order.
     pub fn sort_locations(&self, located: &mut Located, reader: &Reader<'_>, now: MonotonicMs) {
-        if located.indices.is_some() {
-            return; // a reader needs most of a group's places, whatever their distance
+        if let Some(indices) = &mut located.indices {
+            // a reader needs most of a group's places, whatever their distance: only those on nodes out of service go to the end
+            let mut places: Vec<(Target, u8)> = located.locations.drain(..).zip(indices.drain(..)).collect();
+            places.sort_by_key(|(t, _)| self.reluctance(t.node, now));
+            (located.locations, *indices) = places.into_iter().unzip();
+            return;
         }
         located.locations.shuffle(&mut self.random());
         let here = reader.node.and_then(|n| self.registry.node(n)).map(|n| (n.location.clone(), n.number));
         located.locations.sort_by_key(|t| {
-            let Some(node) = self.registry.node(t.node) else { return (3, u32::MAX, 0) };
-            let rank = match node.admin {
-                crate::AdminState::Decommissioned => 3,
-                crate::AdminState::EnteringMaintenance | crate::AdminState::Decommissioning => 2,
-                _ if self.settings.avoid_stale_for_read && node.is_stale(now, self.settings.stale_interval_ms) => 1,
-                _ => 0,
-            };
+            let reluctance = self.reluctance(t.node, now);
+            let Some(node) = self.registry.node(t.node) else { return (reluctance, u32::MAX, 0) };
             let near = match (&here, reader.location) {
                 (Some((_, n)), _) if *n == t.node => 0,
                 (Some((rack, _)), _) => distance((rack, "reader"), (&node.location, "node")),
@@ -101,7 +100,21 @@ impl Blocks {
                 settings if settings.medium_for_read => t.kind as u32,
                 _ => 0,
             };
-            (rank, near, second)
+            (reluctance, near, second)
         });
+    }
+
+    /// How late a place on this node comes, whatever its distance: by its state, then stale ones, then slow ones.
+    fn reluctance(&self, n: NodeNumber, now: MonotonicMs) -> (u8, bool, bool) {
+        let Some(node) = self.registry.node(n) else { return (3, true, true) };
+        let state = match node.admin {
+            AdminState::Decommissioned => 3,
+            AdminState::Decommissioning => 2,
+            AdminState::EnteringMaintenance => 1,
+            _ => 0,
+        };
+        let settings = &self.settings;
+        let stale = settings.avoid_stale_for_read && node.is_stale(now, settings.stale_interval_ms);
+        (state, stale, settings.avoid_slow_for_read && self.is_slow(n))
     }
 }

@@ -59,10 +59,8 @@ impl Blocks {
         truncated: Block,
     ) -> bool {
         let block = store.block_core(b);
-        if truncated.id != block.id
-            && let Some(old) = store.find_block(truncated.id)
-        {
-            self.begin_copy(store, old, block);
+        if truncated.id != block.id {
+            self.begin_copy(store, truncated, block);
         }
         let led = self.begin_recovery(store, b, recovery_id);
         if let Some(c) = self.construction.get_mut(&store.block_core(b).id) {

@@ -23,6 +23,24 @@ pub struct Settings {
     pub load_for_read: bool,
     /// Whether of equally near nodes those with the replica on a faster medium come first, if the load does not count.
     pub medium_for_read: bool,
+    /// Whether what DataNodes tell of slow peers counts.
+    pub peer_stats: bool,
+    /// Whether what they tell of slow disks counts.
+    pub disk_stats: bool,
+    /// Interval at which DataNodes tell of them.
+    pub outlier_interval_ms: u64,
+    /// Slow nodes shown.
+    pub slow_nodes_reported: usize,
+    /// Slow disks shown.
+    pub slow_disks_reported: usize,
+    /// Slow nodes that are avoided.
+    pub slow_nodes_collected: usize,
+    /// Interval at which they are chosen.
+    pub slow_collect_interval_ms: u64,
+    /// Whether slow nodes come last in block locations.
+    pub avoid_slow_for_read: bool,
+    /// Whether slow nodes are no targets.
+    pub avoid_slow_for_write: bool,
     /// Whether stale nodes are no targets.
     pub avoid_stale_for_write: bool,
     /// Share of stale nodes above which they are targets all the same.
@@ -125,6 +143,15 @@ impl Default for Settings {
             avoid_stale_for_read: false,
             load_for_read: false,
             medium_for_read: false,
+            peer_stats: false,
+            disk_stats: false,
+            outlier_interval_ms: 1_800_000,
+            slow_nodes_reported: 5,
+            slow_disks_reported: 5,
+            slow_nodes_collected: 5,
+            slow_collect_interval_ms: 1_800_000,
+            avoid_slow_for_read: false,
+            avoid_slow_for_write: false,
             avoid_stale_for_write: false,
             stale_write_ratio: 0.5,
             consider_load: true,

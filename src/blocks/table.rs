@@ -42,6 +42,8 @@ pub struct Blocks {
     pub(crate) leaving: crate::admin::Leaving,
     /// Blocks that truncates make new ones of, by id: their replicas are read until that is done.
     pub(crate) truncations: HashMap<BlockId, crate::truncation::Truncation>,
+    /// Slow peers and disks.
+    pub(crate) slow: crate::slow::Slow,
     /// What DataNodes keep in memory.
     pub caching: crate::Caching,
     /// Safe mode.
@@ -102,6 +104,7 @@ impl Blocks {
             futures: Futures::default(),
             leaving: crate::admin::Leaving::default(),
             truncations: HashMap::new(),
+            slow: crate::slow::Slow::default(),
             caching: crate::Caching::default(),
             started: MonotonicMs(0),
             active: false,
@@ -203,8 +206,13 @@ impl Blocks {
     /// Stamp or length of an open block changed (a new pipeline, a sync).
     pub fn block_updated(&mut self, store: &mut Store, b: BlockHandle) {
         let info = store.block(b);
-        if let Some(c) = self.construction.get_mut(&info.block.id) {
-            c.block = info.block;
+        let Some(c) = self.construction.get_mut(&info.block.id) else { return };
+        let before = std::mem::replace(&mut c.block, info.block);
+        // only the end of its recovery gives a block that is being cut another stamp
+        if before.stamp != info.block.stamp && c.truncate.is_some() {
+            let ended = c.clone();
+            c.truncate = None;
+            self.end_truncation(store, &ended);
         }
     }
 

@@ -2,12 +2,13 @@
 //! as the `truncateBlock` of the new one).
 //!
 //! The old block may leave the file system at once (a rolling upgrade runs) or meanwhile (its last snapshot is deleted). Whatever happens,
-//! no replica of it is deleted before the new block is closed or gone. All of it is soft; a replayed truncate begins it again.
+//! no replica of it is deleted before the new block is closed or gone. Where the old one is is soft; what is made of what is durable: log, image and
+//! arena file tell of it.
 
 use crate::{Blocks, Construction, NO_ACK};
-use record::{BlockHandle, StorageNumber, Store};
+use record::{StorageNumber, Store};
 use smallvec::SmallVec;
-use vocab::{Block, BlockId, ReplicaState};
+use vocab::{Block, BlockId, BlockState, ReplicaState};
 
 /// A block that a truncate makes another one of.
 #[derive(Clone, Debug)]
@@ -19,9 +20,8 @@ pub(crate) struct Truncation {
 }
 
 impl Blocks {
-    /// A truncate makes the open block `new` of `old`, which is still in the store and may leave it now. Called from `apply`.
-    pub fn begin_copy(&mut self, store: &Store, old: BlockHandle, new: Block) {
-        let old = store.block_core(old);
+    /// A truncate makes the open block `new` of `old`, which may leave the store now or has left it. Called from `apply`.
+    pub fn begin_copy(&mut self, store: &Store, old: Block, new: Block) {
         self.truncations.insert(old.id, Truncation { into: new.id, places: SmallVec::new() });
         self.construction.entry(new.id).or_insert_with(|| Construction::new(new)).truncate = Some(old);
         self.expect_copies(store, new.id);
@@ -49,9 +49,19 @@ impl Blocks {
         self.truncations.get(&old).map(|t| t.into)
     }
 
-    /// Whether a block that has left the file system is still to be copied: nothing but the log tells of it then.
-    pub fn copies_of_removed_blocks(&self, store: &Store) -> bool {
-        self.truncations.keys().any(|old| store.find_block(*old).is_none())
+    /// The open blocks that truncates cut, each with what [`crate::Construction::truncate`] says of it.
+    pub fn truncates(&self) -> impl Iterator<Item = (BlockId, Block)> + '_ {
+        self.construction.iter().filter_map(|(id, c)| Some((*id, c.truncate?)))
+    }
+
+    /// Goes on, after a start, with what [`Blocks::truncates`] told: the last block of a file that is open.
+    pub fn resume_truncate(&mut self, store: &Store, id: BlockId, truncate: Block) {
+        let Some(b) = store.find_block(id).filter(|b| store.block_state(*b) != BlockState::Complete) else { return };
+        let block = store.block_core(b);
+        self.construction.entry(id).or_insert_with(|| Construction::new(block)).truncate = Some(truncate);
+        if truncate.id != id {
+            self.begin_copy(store, truncate, block);
+        }
     }
 
     /// The old block leaves the file system: its replicas stay. `false` if nothing is made of it.

@@ -117,7 +117,8 @@ pub fn policy(settings: &Settings) -> Policy {
 
 /// What the block half obeys.
 pub fn blocks(settings: &Settings) -> blocks::Settings {
-    let Settings { redundancy, placement, liveness, block_reports, datanode_hosts, topology, safe_mode, .. } = settings;
+    let Settings { redundancy, placement, liveness, slow_nodes, block_reports, .. } = settings;
+    let Settings { datanode_hosts, topology, safe_mode, .. } = settings;
     blocks::Settings {
         replication_min: redundancy.min_replication,
         replication_default: redundancy.replication,
@@ -129,6 +130,15 @@ pub fn blocks(settings: &Settings) -> blocks::Settings {
         load_for_read: placement.load_for_read,
         medium_for_read: placement.medium_for_read,
         tolerated_heartbeats: placement.tolerated_heartbeats.into(),
+        peer_stats: slow_nodes.peers,
+        disk_stats: slow_nodes.disks,
+        outlier_interval_ms: milliseconds(slow_nodes.interval),
+        slow_nodes_reported: slow_nodes.nodes_shown as usize,
+        slow_disks_reported: slow_nodes.disks_shown as usize,
+        slow_nodes_collected: slow_nodes.nodes_avoided as usize,
+        slow_collect_interval_ms: milliseconds(slow_nodes.collect),
+        avoid_slow_for_read: slow_nodes.avoid_for_read,
+        avoid_slow_for_write: slow_nodes.avoid_for_write,
         avoid_stale_for_write: placement.avoid_stale_for_write,
         stale_write_ratio: placement.stale_ratio_for_write,
         consider_load: placement.consider_load,

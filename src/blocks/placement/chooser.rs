@@ -377,6 +377,10 @@ impl<'a> Chooser<'a> {
         if consider_load && self.max_load > 0.0 && f64::from(node.stats.xceivers) > self.max_load {
             return false;
         }
+        let settings = &self.blocks.settings;
+        if settings.avoid_slow_for_write && settings.peer_stats && self.blocks.is_slow(n) {
+            return false;
+        }
         let same_rack = self.results.iter().filter(|t| self.rack(t.node) == node.location).count();
         same_rack < self.max_per_rack
     }

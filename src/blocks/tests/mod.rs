@@ -10,6 +10,7 @@ mod redundancy;
 mod registration;
 mod reports;
 mod safe_mode;
+mod slow;
 mod striped;
 mod twin;
 

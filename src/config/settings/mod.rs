@@ -12,6 +12,7 @@ mod identity;
 mod namespace;
 mod reader;
 mod security;
+mod slow;
 mod storage;
 mod support;
 mod transport;
@@ -29,6 +30,7 @@ pub use reader::Reader;
 pub use security::{
     Authentication, GroupMapping, Groups, KEYS_OF_POLICY, Keys, Named, ProxyUser, Reencryption, Tokens,
 };
+pub use slow::SlowNodes;
 pub use storage::{Checkpoints, EditLog, Format, Location, StorageDirectories};
 pub use transport::{Http, HttpPolicy, RetryCache, Rpc};
 
@@ -66,6 +68,8 @@ pub struct Settings {
     pub placement: Placement,
     /// Heartbeats and staleness.
     pub liveness: DatanodeLiveness,
+    /// Slow peers and disks.
+    pub slow_nodes: SlowNodes,
     /// Block reports.
     pub block_reports: BlockReports,
     /// Which DataNodes may register.
@@ -150,6 +154,7 @@ impl Settings {
             redundancy: Redundancy::read(reader)?,
             placement: Placement::read(reader)?,
             liveness: DatanodeLiveness::read(reader)?,
+            slow_nodes: SlowNodes::read(reader)?,
             block_reports: BlockReports::read(reader)?,
             datanode_hosts: DatanodeHosts::read(reader)?,
             topology: Topology::read(reader)?,

@@ -270,12 +270,13 @@ impl NameNodeBeans {
     }
 
     fn status(&self) -> Attributes {
+        let (slow_peers, slow_disks) = super::slow::slow(&self.shared);
         vec![
             ("State", self.shared.engine.gate().state().name().into()),
             ("SecurityEnabled", false.into()),
             ("LastHATransitionTime", 0.into()),
-            ("SlowPeersReport", Json::Null),
-            ("SlowDisksReport", Json::Null),
+            ("SlowPeersReport", slow_peers),
+            ("SlowDisksReport", slow_disks),
             ("NNRole", "NameNode".into()),
             ("HostAndPort", self.host_and_port.as_str().into()),
             ("BytesWithFutureGenerationStamps", self.look(false).stats.bytes_in_future.into()),

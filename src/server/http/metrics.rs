@@ -219,6 +219,12 @@ pub(super) fn lock(beans: &NameNodeBeans) -> Vec<(String, Json)> {
         for (name, count) in bounds.chain(["Longer".to_owned()]).zip(holds.counts()) {
             rows.push((format!("{what}Holds{name}"), count.into()));
         }
+        for (operation, long) in holds.long() {
+            let name = format!("{what}HoldsOf{}", capital(operation));
+            rows.push((format!("{name}UpTo5000Micros"), (long.count - long.logged).into()));
+            rows.push((format!("{name}Longer"), long.logged.into()));
+            rows.push((format!("{name}NanosLongest"), long.longest_nanos.into()));
+        }
     }
     rows
 }

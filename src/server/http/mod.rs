@@ -14,6 +14,7 @@ mod listen;
 mod metrics;
 mod pages;
 mod progress;
+mod slow;
 
 pub use beans::NameNodeBeans;
 #[cfg(test)]

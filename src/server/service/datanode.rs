@@ -122,11 +122,11 @@ async fn heartbeat(shared: &Shared, caller: &Caller, body: Bytes) -> Answer {
         let commands: Vec<_> = answer.commands.iter().map(|c| convert::command(c, state, pool)).collect();
         let rolling = state.sequences.rolling_upgrade_start.is_some();
         let rolling = (rolling || state.rolling_upgrade_finalized).then_some(!rolling);
-        Ok::<_, Refusal>((commands, answer.lease_id, rolling))
+        Ok::<_, Refusal>((commands, answer.lease_id, rolling, answer.slow))
     });
     // only commands say what was decided; a heartbeat without any need not wait for the journal
     let silent = decided.answer.as_ref().map_or(true, |(commands, ..)| commands.is_empty());
-    let (cmds, lease_id, rolling) = if silent { decided.answer? } else { shared.engine.fence(decided).await? };
+    let (cmds, lease_id, rolling, slow) = if silent { decided.answer? } else { shared.engine.fence(decided).await? };
     // DataNodes keep what they delete while a rolling upgrade runs, so that it can be rolled back; older ones know no finalized one
     let status = rolling
         .map(|finalized| RollingUpgradeStatusProto { block_pool_id: pool.to_string(), finalized: Some(finalized) });
@@ -136,7 +136,7 @@ async fn heartbeat(shared: &Shared, caller: &Caller, body: Bytes) -> Answer {
         rolling_upgrade_status: status.clone().filter(|_| rolling == Some(false)),
         rolling_upgrade_status_v2: status,
         full_block_report_lease_id: Some(lease_id),
-        is_slownode: Some(false),
+        is_slownode: Some(slow),
     })
 }
 

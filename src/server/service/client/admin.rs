@@ -9,7 +9,7 @@ use ::blocks::ReportKind;
 use bytes::BytesMut;
 use hadoop_proto::hdfs::{
     DatanodeReportTypeProto, GetDatanodeReportRequestProto, GetDatanodeStorageReportRequestProto,
-    GetSlowDatanodeReportResponseProto, RollEditsResponseProto, RollingUpgradeActionProto, RollingUpgradeInfoProto,
+    RollEditsResponseProto, RollingUpgradeActionProto, RollingUpgradeInfoProto,
     RollingUpgradeRequestProto, RollingUpgradeResponseProto, RollingUpgradeStatusProto, SafeModeActionProto,
     SaveNamespaceRequestProto, SaveNamespaceResponseProto, SetBalancerBandwidthRequestProto, SetSafeModeRequestProto,
     UpgradeStatusResponseProto,
@@ -175,8 +175,14 @@ pub(super) async fn rolling_upgrade(request: &Request<'_>) -> Answer {
     message(&RollingUpgradeResponseProto { rolling_upgrade_info })
 }
 
-/// Peers are not measured, so that none is known to be slow.
+/// Nodes that others find slow; none if peers are not measured.
 pub(super) fn slow_datanodes(request: &Request<'_>) -> Answer {
-    request.read(|_| Ok(()))?;
-    message(&GetSlowDatanodeReportResponseProto::default())
+    let mut out = BytesMut::new();
+    request.read(|v| {
+        for node in v.state.blocks.slow_nodes(v.now.monotonic) {
+            nested(&mut out, 1, |out| put_info(out, v.state.blocks.block_count_of(node), node));
+        }
+        Ok(())
+    })?;
+    Ok(out.freeze())
 }

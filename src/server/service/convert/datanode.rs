@@ -3,8 +3,8 @@
 use super::kinds::{kind_from_wire, kind_to_wire};
 use super::{located, nested};
 use blocks::{
-    Blocks, Command, DatanodeId, Heartbeat, IncrementalKind, Node, Rebuild, Registration, Reported, StorageInfo,
-    Target, VolumeFailures, VolumeId, VolumeReport, VolumeState,
+    Blocks, Command, DatanodeId, DiskLatency, Heartbeat, IncrementalKind, Node, PeerLatency, Rebuild, Registration,
+    Reported, StorageInfo, Target, VolumeFailures, VolumeId, VolumeReport, VolumeState,
 };
 use bytes::BytesMut;
 use hadoop_proto::datanode::{
@@ -135,7 +135,28 @@ pub fn heartbeat(request: &view::HeartbeatRequest<'_>) -> Result<Heartbeat, View
         failed_volumes: request.failed_volumes,
         failures: failures.transpose()?,
         wants_lease: request.request_full_block_report_lease,
+        slow_peers: request.slow_peers.iter().map(|p| Ok(slow_peer(&p?))).collect::<Result<_, ViewError>>()?,
+        slow_disks: request.slow_disks.iter().map(|d| Ok(slow_disk(&d?))).collect::<Result<_, ViewError>>()?,
     })
+}
+
+fn slow_peer(peer: &view::SlowPeerReport<'_>) -> (Arc<str>, PeerLatency) {
+    let latency = PeerLatency {
+        latency: peer.aggregate_latency.unwrap_or(0.0),
+        median: peer.median.unwrap_or(0.0),
+        deviation: peer.mad.unwrap_or(0.0),
+        limit: peer.upper_limit_latency.unwrap_or(0.0),
+    };
+    (peer.data_node_id.map(|id| id.to_str().into()).unwrap_or_default(), latency)
+}
+
+fn slow_disk(disk: &view::SlowDiskReport<'_>) -> (Arc<str>, DiskLatency) {
+    let latency = DiskLatency {
+        metadata: disk.mean_metadata_op_latency,
+        read: disk.mean_read_io_latency,
+        write: disk.mean_write_io_latency,
+    };
+    (disk.base_path.map(|path| path.to_str().into()).unwrap_or_default(), latency)
 }
 
 fn volume_report(r: &view::StorageReport<'_>) -> VolumeReport {
