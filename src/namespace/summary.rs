@@ -5,7 +5,8 @@ use crate::snapshot::{Gone, Link};
 use crate::{Tree, quota};
 use record::{InodeHandle, KindTag, Store};
 use vocab::quota::Usage;
-use vocab::{InodeId, Refusal, SnapshotId};
+use vocab::storage_policy::by_id;
+use vocab::{BlockState, InodeId, Refusal, SnapshotId};
 
 /// Totals of a subtree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -135,7 +136,7 @@ impl SummaryWalk {
             KindTag::Symlink => self.totals.symlinks += 1,
             KindTag::Reference => {}
         }
-        quota::add(&mut self.totals.usage, &tree.inode_usage(store, inode));
+        quota::add(&mut self.totals.usage, &tree.summary_usage(store, inode, SnapshotId::CURRENT));
         Ok(())
     }
 }
@@ -184,7 +185,7 @@ impl Tree {
             KindTag::File => {
                 totals.files += 1;
                 totals.length += self.file_length_at(store, inode, snapshot);
-                quota::add(&mut totals.usage, &self.usage_at(store, inode, snapshot));
+                quota::add(&mut totals.usage, &self.summary_usage(store, inode, snapshot));
             }
             KindTag::Symlink => {
                 totals.symlinks += 1;
@@ -193,6 +194,34 @@ impl Tree {
             KindTag::Reference => {}
         }
         Ok(())
+    }
+
+    /// What an inode itself counts in a summary. Quotas go by durable fields alone; a summary goes by what is known of blocks now, as Hadoop's does: one that
+    /// is not complete counts in full, and kinds of storage count the length.
+    fn summary_usage(&self, store: &Store, inode: InodeHandle, snapshot: SnapshotId) -> Usage {
+        let mut usage = Usage { namespace: 1, ..Usage::default() };
+        let Some(shape) = self.file_shape(store, inode) else { return usage };
+        let is_past = snapshot != SnapshotId::CURRENT && !self.snapshots.file_diffs(inode).is_empty();
+        usage.space = if is_past && shape.stripe.is_none() {
+            self.usage_at(store, inode, snapshot).space
+        } else {
+            let past = if shape.stripe.is_none() { self.past_blocks(store, inode) } else { Vec::new() };
+            let of_block = |b| {
+                let block = store.block(b);
+                let counted = if block.state == BlockState::Complete { shape.full(&block.block) } else { shape.fresh() };
+                counted.space
+            };
+            store.blocks_of(inode).into_iter().chain(past).map(of_block).fold(0, i64::saturating_add)
+        };
+        if let Some(policy) = by_id(shape.storage_policy) {
+            let length = i64::try_from(self.file_length_at(store, inode, snapshot)).unwrap_or(i64::MAX);
+            let replication = if shape.stripe.is_none() { store.file(inode).map_or(0, |f| f.replication) } else { 1 };
+            for kind in policy.counted_kinds(replication) {
+                let used = &mut usage.by_kind[kind as usize];
+                *used = used.saturating_add(length);
+            }
+        }
+        usage
     }
 
     /// Length of a file in bytes: the sum of its blocks, the last one of an open file included as far as it is known.

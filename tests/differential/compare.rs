@@ -91,7 +91,7 @@ impl Pairs {
     }
 
     fn is_of_this_run(&self, time: u64) -> bool {
-        (self.began.saturating_sub(600_000)..self.began + 86_400_000).contains(&time)
+        (self.began.saturating_sub(600_000)..self.began + 691_200_000).contains(&time)
     }
 
     fn time(&self, java: u64, ours: u64) -> bool {

@@ -15,9 +15,14 @@ pub fn field(message: &str, field: &str) -> bool {
         // tokens are empty without security
         ("LocatedBlockProto", "blockToken" | "blockTokens" | "isCached")
             // Java's use by kind drifts: appends count by the default policy, nothing takes that back, a restart forgets it
-            | ("ContentSummaryProto" | "QuotaUsageProto", "typeQuotaInfos")
+            | ("QuotaUsageProto", "typeQuotaInfos")
             // so does the space that it keeps for a quota (its own content summary, which is compared, says otherwise)
             | ("QuotaUsageProto", "spaceConsumed")
+            // what proves a token, and where the log is: of each name node's own
+            | ("TokenProto", "identifier" | "password")
+            | ("GetCurrentEditLogTxidResponseProto", "txid")
+            | ("RollEditsResponseProto", "newSegmentTxId")
+            | ("EventsListProto", "syncTxid" | "firstTxid" | "lastTxid")
             // of the process, not of the file system
             | ("DatanodeInfoProto", "lastUpdate" | "lastUpdateMonotonic" | "lastBlockReportTime")
             | ("DatanodeInfoProto", "lastBlockReportMonotonic" | "numBlocks")

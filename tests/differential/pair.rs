@@ -2,206 +2,18 @@
 
 use super::compare::{Chosen, Pairs};
 use super::known;
+use super::side::{Answer, Exchange, NODES, RAW, SAVE, Side, now_ms};
 use crate::support::namenode::Kind;
-use crate::trials::client::{CLIENT_PROTOCOL, Client, Refusal};
-use crate::trials::conversation::{RawBytes, encode, method};
-use crate::trials::datanode::DataNode;
-use crate::trials::fixture::Fixture;
-use hadoop_proto::datanode::received_deleted_block_info_proto::BlockStatus;
-use hadoop_proto::datanode::{DatanodeCommandProto, block_command_proto, datanode_command_proto};
-use hadoop_proto::hdfs::{AddBlockResponseProto, ExtendedBlockProto};
+use crate::trials::client::{Client, block_on};
+use crate::trials::conversation::encode;
+use hadoop_proto::hdfs::ExtendedBlockProto;
 use prost_reflect::DynamicMessage;
-use rpc::client::{CallOptions, ClientSettings};
-use std::collections::{BTreeMap, HashMap};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use rpc::client::CallOptions;
+use std::collections::BTreeMap;
+use std::time::Duration;
 
-/// DataNodes of each.
-const NODES: u32 = 3;
 /// Java notes replicas in a thread of its own: how often a call is asked again when only it lags.
 const PATIENCE: usize = 40;
-/// Saves the namespace.
-const SAVE: [(&str, &str); 3] = [
-    ("setSafeMode", "action: SAFEMODE_ENTER"),
-    ("saveNamespace", "timeWindow: 0 txGap: 0"),
-    ("setSafeMode", "action: SAFEMODE_LEAVE"),
-];
-/// Placeholder for bytes that are no UTF-8.
-pub const RAW: RawBytes<'static> = RawBytes { placeholder: "~~raw~~", bytes: b"\xff\xc3(\xf0\x9f\x98\x80" };
-
-pub type Answer = Result<DynamicMessage, Refusal>;
-
-/// One of the two.
-pub struct Side {
-    fixture: Fixture,
-    clients: HashMap<String, Client>,
-    is_java: bool,
-    /// How often it was started again: call ids begin anew, and must not be those of calls that it remembers.
-    lives: u8,
-    pub nodes: Vec<DataNode>,
-}
-
-fn now_ms() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970");
-    u64::try_from(now.as_millis()).expect("in range")
-}
-
-impl Side {
-    pub(super) fn start(kind: Kind, name: &str) -> Option<Side> {
-        let settings = [
-            ("dfs.replication", "3"),
-            ("dfs.namenode.accesstime.precision", "0"),
-            ("dfs.namenode.max.extra.edits.segments.retained", "1"),
-            ("dfs.namenode.lease-recheck-interval-ms", "2000"),
-        ];
-        let mut fixture = Fixture::prepared_as(kind, &format!("{name}-{kind:?}"), &settings)?;
-        crate::support::namenode::format(kind, &fixture.site);
-        fixture.launch();
-        let nodes = (1..=NODES).map(|n| DataNode::start(fixture.port(), n)).collect();
-        Some(Side { fixture, clients: HashMap::new(), is_java: kind == Kind::Java, lives: 0, nodes })
-    }
-
-    pub(super) fn call(&mut self, user: &str, name: &str, body: &[u8]) -> Answer {
-        let (port, lives) = (self.fixture.port(), self.lives);
-        let client = self.clients.entry(user.to_owned()).or_insert_with(|| {
-            let mut settings = ClientSettings::new(CLIENT_PROTOCOL, 1, user);
-            let mut id = [0x2d; 16];
-            id[..user.len()].copy_from_slice(user.as_bytes());
-            id[15] = lives;
-            settings.client_id = Some(id);
-            Client::with_settings(port, settings)
-        });
-        match client.exchange(CallOptions::default(), name, body) {
-            Ok(answer) => answer.map(|body| {
-                let output = method(name).output();
-                DynamicMessage::decode(output, body.as_slice()).unwrap_or_else(|e| panic!("{name}: {e}"))
-            }),
-            Err(broken) => {
-                self.clients.remove(user);
-                Err(Refusal { class: "connection".to_owned(), message: broken, code: String::new() })
-            }
-        }
-    }
-
-    /// What DataNodes are told is done at once.
-    fn obey(&mut self) -> usize {
-        let mut done = 0;
-        for at in 0..self.nodes.len() {
-            if let Err(refusal) = self.nodes[at].heartbeat() {
-                // Java's lease monitor lets a block of a file be recovered that was deleted while a snapshot holds it, and then finds it complete
-                let known = refusal.message.contains("where it is not under construction");
-                assert!(known && self.is_java, "sendHeartbeat: {refusal}");
-            }
-            let commands = std::mem::take(&mut self.nodes[at].commands);
-            for command in commands {
-                done += self.carry_out(at, &command);
-            }
-        }
-        done
-    }
-
-    fn carry_out(&mut self, at: usize, command: &DatanodeCommandProto) -> usize {
-        use datanode_command_proto::Type;
-        let extended = |pool: &str, b: &hadoop_proto::hdfs::BlockProto| ExtendedBlockProto {
-            pool_id: pool.to_owned(),
-            block_id: b.block_id,
-            generation_stamp: b.gen_stamp,
-            num_bytes: b.num_bytes,
-        };
-        if let Some(block_command) = &command.blk_cmd {
-            let pool = block_command.block_pool_id.clone();
-            for (number, block) in block_command.blocks.iter().enumerate() {
-                let block = extended(&pool, block);
-                if block_command.action == block_command_proto::Action::Invalidate as i32 {
-                    self.nodes[at].forget(block.block_id);
-                    let _ = self.nodes[at].notify(&block, 0, BlockStatus::Deleted);
-                } else if let Some(targets) = block_command.targets.get(number) {
-                    for target in &targets.datanodes {
-                        let uuid = target.id.datanode_uuid.clone();
-                        if let Some(node) = self.nodes.iter_mut().find(|node| node.id() == uuid) {
-                            node.receive(&block, block.num_bytes());
-                        }
-                    }
-                }
-            }
-            return block_command.blocks.len();
-        }
-        if command.cmd_type == Type::BlockRecoveryCommand as i32
-            && let Some(recovery) = &command.recovery_cmd
-        {
-            for block in &recovery.blocks {
-                self.recover(at, block);
-            }
-            return recovery.blocks.len();
-        }
-        0
-    }
-
-    /// The recovery ends with what the primary has of the block, or another node: of a group one has the first cell, which is all that there is.
-    fn recover(&mut self, at: usize, block: &hadoop_proto::hdfs::RecoveringBlockProto) {
-        let b = block.block.b.clone();
-        let of_node =
-            |node: &DataNode| node.replicas[0].iter().find(|r| r.block_id as u64 == b.block_id).map(|r| r.length);
-        let held = of_node(&self.nodes[at]).or_else(|| self.nodes.iter().find_map(of_node));
-        let length = block.truncate_block.as_ref().map_or(held.unwrap_or(0), |cut| cut.num_bytes());
-        let new = ExtendedBlockProto { generation_stamp: block.new_gen_stamp, num_bytes: Some(length), ..b.clone() };
-        let _ = self.nodes[at].commit_synchronization(&b, block.new_gen_stamp, length);
-        self.nodes[at].receive(&new, length);
-    }
-
-    /// A block goes to the places of the answer. Of a striped group cell 0 has all the bytes, parity cells as many.
-    pub(super) fn receive_placed(&mut self, answer: &DynamicMessage, length: u64) {
-        let bytes = prost::Message::encode_to_vec(answer);
-        let answer: AddBlockResponseProto = prost::Message::decode(bytes.as_slice()).expect("the same bytes");
-        let block = answer.block;
-        let indices = block.block_indices().to_vec();
-        for (at, location) in block.locs.iter().enumerate() {
-            let index = indices.get(at).copied().unwrap_or(0);
-            // 2 and 3 data units are the smallest here: what is beyond is parity or empty
-            if index != 0 && index < 3 {
-                continue;
-            }
-            let internal = ExtendedBlockProto { block_id: block.b.block_id + u64::from(index), ..block.b.clone() };
-            if let Some(node) = self.nodes.iter_mut().find(|node| node.id() == location.id.datanode_uuid) {
-                node.receive(&internal, length);
-            }
-        }
-    }
-
-    /// The other program goes on with the directory.
-    pub(super) fn hand_over(&mut self, kind: Kind) {
-        self.fixture.stop();
-        (self.fixture.kind, self.is_java) = (kind, kind == Kind::Java);
-        self.fixture.launch();
-        self.join_again();
-    }
-
-    pub(super) fn save(&mut self) {
-        for (name, request) in SAVE {
-            let body = encode(name, request, None).1;
-            self.call("hdfs", name, &body).unwrap_or_else(|e| panic!("{name}: {e}"));
-        }
-    }
-
-    fn join_again(&mut self) {
-        self.clients.clear();
-        self.lives += 1;
-        let port = self.fixture.port();
-        for node in &mut self.nodes {
-            node.reconnect(port);
-            node.join();
-        }
-        // blocks that nobody has any more keep it in safe mode
-        for _ in 0..30 {
-            let safe_mode = self.fixture.namenode().jmx("NameNodeInfo", "Safemode");
-            if safe_mode.is_some_and(|text| text == "") {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(100));
-        }
-        let body = encode("setSafeMode", "action: SAFEMODE_FORCE_EXIT", None).1;
-        self.call("hdfs", "setSafeMode", &body).unwrap_or_else(|e| panic!("setSafeMode: {e}"));
-    }
-}
 
 /// Both.
 pub struct Pair {
@@ -212,8 +24,12 @@ pub struct Pair {
     counts: BTreeMap<String, (u64, u64, u64)>,
     differences: Vec<String>,
     restarts: u32,
+    /// Whether each runs on the directory of the other.
+    taken_over: bool,
     /// What both said of the block that was last added.
     placed: Option<(DynamicMessage, DynamicMessage)>,
+    /// Delegation tokens that both gave, as fields of text.
+    pub tokens: Vec<(String, String)>,
     /// Names that both gave to the snapshot that was last taken.
     named: Option<(String, String)>,
     /// Every call, where `IRONROOT_DIFFERENCES` names a folder.
@@ -240,13 +56,15 @@ impl Pair {
             counts: BTreeMap::new(),
             differences: Vec::new(),
             restarts: 0,
+            taken_over: false,
             placed: None,
+            tokens: Vec::new(),
             named: None,
             trace,
         })
     }
 
-    /// A request for one of the two: `§F16390§` is Java's file, `§P§` the pool, `§N§` the last snapshot.
+    /// A request for one of the two: `§F16390§` is Java's file, `§P§` the pool, `§N§` the last snapshot, `§T3§` the third token.
     fn render(&self, request: &str, ours: bool) -> String {
         let pool = if ours { &self.ours.nodes[0].pool } else { &self.java.nodes[0].pool };
         let mut out = String::new();
@@ -257,6 +75,9 @@ impl Pair {
                 out += pool;
             } else if part == "N" {
                 let (of_java, of_ours) = self.named.as_ref().expect("a snapshot was taken");
+                out += if ours { of_ours } else { of_java };
+            } else if let Some(number) = part.strip_prefix('T') {
+                let (of_java, of_ours) = &self.tokens[number.parse::<usize>().expect("a token")];
                 out += if ours { of_ours } else { of_java };
             } else {
                 let kind = match part.as_bytes()[0] {
@@ -275,17 +96,16 @@ impl Pair {
     pub fn ask(&mut self, user: &str, name: &str, request: &str) -> Answer {
         let body = |request: &str| encode(name, request, Some(&RAW)).1;
         let (for_java, for_ours) = (body(&self.render(request, false)), body(&self.render(request, true)));
-        let mut java = self.timed(user, name, &for_java, (false, false));
-        let mut ours = self.timed(user, name, &for_ours, (true, false));
+        let (mut java, mut ours) = self.both(user, name, &for_java, &for_ours);
         for _ in 0..PATIENCE {
             match self.lag(name, &java, &ours) {
                 None => break,
                 Some(ours_lags) => {
                     std::thread::sleep(Duration::from_millis(25));
                     if ours_lags {
-                        ours = self.timed(user, name, &for_ours, (true, true));
+                        ours = self.again(user, name, &for_ours, true);
                     } else {
-                        java = self.timed(user, name, &for_java, (false, true));
+                        java = self.again(user, name, &for_java, false);
                     }
                 }
             }
@@ -298,6 +118,13 @@ impl Pair {
         let differs = self.compare(name, &java, &ours);
         if name == "addBlock" {
             self.placed = java.as_ref().ok().cloned().zip(ours.as_ref().ok().cloned());
+        }
+        if name == "getDelegationToken" {
+            let token = |answer: &Answer| {
+                let token = answer.as_ref().ok()?.get_field_by_name("token")?.into_owned();
+                Some(token.as_message()?.to_text_format())
+            };
+            self.tokens.extend(token(&java).zip(token(&ours)));
         }
         if name == "createSnapshot" {
             let last = |answer: &Answer| {
@@ -323,8 +150,13 @@ impl Pair {
                 Ok(message) => cut(&message.to_string()),
                 Err(refusal) => cut(&format!("{}: {}", refusal.class, refusal.message)),
             };
-            let text =
-                format!("{user} {name} {}\n  at {place}\n  - {}\n  + {}\n", cut(request), show(&java), show(&ours));
+            let text = format!(
+                "{user} {name} {}\n  at {place}{}\n  - {}\n  + {}\n",
+                cut(request),
+                if self.taken_over { " of the other's directory" } else { "" },
+                show(&java),
+                show(&ours)
+            );
             self.note(text);
         }
         // where Java stops in the middle of a call it has done half of it in memory, and none of it after a restart
@@ -347,17 +179,32 @@ impl Pair {
         self.differences.push(text);
     }
 
-    fn timed(&mut self, user: &str, name: &str, body: &[u8], (ours, again): (bool, bool)) -> Answer {
-        let began = now_ms();
+    /// One call to both at the same time.
+    fn both(&mut self, user: &str, name: &str, for_java: &[u8], for_ours: &[u8]) -> (Answer, Answer) {
+        let clients = (self.java.client(user), self.ours.client(user));
+        let (java, ours) =
+            block_on(async { tokio::join!(timed(&clients.0, name, for_java), timed(&clients.1, name, for_ours)) });
+        self.pairs.java.push(java.1, java.2);
+        self.pairs.ours.push(ours.1, ours.2);
+        (self.java.answered(user, name, java.0), self.ours.answered(user, name, ours.0))
+    }
+
+    /// The last call once more, to one of them.
+    fn again(&mut self, user: &str, name: &str, body: &[u8], ours: bool) -> Answer {
         let side = if ours { &mut self.ours } else { &mut self.java };
         let answer = side.call(user, name, body);
         let windows = if ours { &mut self.pairs.ours } else { &mut self.pairs.java };
-        if again {
-            windows.extend(now_ms())
-        } else {
-            windows.push(began, now_ms())
-        }
+        windows.extend(now_ms());
         answer
+    }
+
+    /// The same to both sides, at the same time.
+    fn each(&mut self, work: impl Fn(&mut Side) + Send + Sync) {
+        std::thread::scope(|scope| {
+            let java = scope.spawn(|| work(&mut self.java));
+            work(&mut self.ours);
+            java.join().expect("Java's side");
+        });
     }
 
     /// Whether one of them only waits for reports that it has not noted yet: `Some(true)` if it is ours.
@@ -406,23 +253,24 @@ impl Pair {
         let java = block(&self.java, id, stamp);
         let ours = (self.pairs.ours_of(Chosen::Block, id), self.pairs.ours_of(Chosen::Stamp, stamp));
         let ours = block(&self.ours, ours.0, ours.1);
-        self.java.nodes.iter_mut().for_each(|node| node.receive(&java, length));
-        self.ours.nodes.iter_mut().for_each(|node| node.receive(&ours, length));
+        self.each(|side| {
+            let block = if side.is_first { &java } else { &ours };
+            side.nodes.iter_mut().for_each(|node| node.receive(block, length));
+        });
     }
 
     /// The writer has written the block that was just given, of a group its first cell, and what protects that.
     pub fn receive_placed(&mut self, length: u64) {
         let Some((java, ours)) = self.placed.take() else { return };
-        self.java.receive_placed(&java, length);
-        self.ours.receive_placed(&ours, length);
+        self.each(|side| side.receive_placed(if side.is_first { &java } else { &ours }, length));
     }
 
     /// What goes on in the background of both comes to its end.
     pub fn settle(&mut self) {
-        // Java looks at its queues every three seconds, and at a share of the nodes each time
+        // Java looks at its queues every second
         let mut quiet = 0;
         while quiet < 4 {
-            std::thread::sleep(Duration::from_millis(1_200));
+            std::thread::sleep(Duration::from_millis(600));
             quiet = if self.java.obey() + self.ours.obey() == 0 { quiet + 1 } else { 0 };
         }
     }
@@ -430,14 +278,27 @@ impl Pair {
     /// Both start again, in order and without notice in turns.
     pub fn restart(&mut self) {
         self.restarts += 1;
-        for side in [&mut self.java, &mut self.ours] {
-            if self.restarts.is_multiple_of(2) {
+        let crash = self.restarts.is_multiple_of(2);
+        self.each(|side| {
+            if crash {
                 side.fixture.crash()
             } else {
                 side.fixture.restart()
             }
             side.join_again();
-        }
+        });
+    }
+
+    /// Each takes the directory of the other over, shows what is in it, and gives it back.
+    pub fn exchanged(&mut self, show: impl FnOnce(&mut Pair)) {
+        let other = |kind| if kind == Kind::Java { Kind::Ironroot } else { Kind::Java };
+        self.restarts += 2;
+        self.each(|side| side.hand_over(other(side.fixture.kind)));
+        self.settle();
+        self.taken_over = true;
+        show(self);
+        self.taken_over = false;
+        self.each(|side| side.hand_over(other(side.fixture.kind)));
     }
 
     /// Both save their namespaces.
@@ -484,4 +345,11 @@ fn cut(text: &str) -> String {
         return text.to_owned();
     }
     chars[..400].iter().chain(&['.', '.', '.']).chain(&chars[chars.len() - 200..]).collect()
+}
+
+/// An answer with when the call began and ended.
+async fn timed(client: &Client, name: &str, body: &[u8]) -> (Exchange, u64, u64) {
+    let began = now_ms();
+    let answer = client.exchange_async(CallOptions::default(), name, body).await;
+    (answer, began, now_ms())
 }

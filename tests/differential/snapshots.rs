@@ -138,6 +138,7 @@ impl Generator {
         let Some(Snapshot { root, name, .. }) = self.snapshot() else { return };
         let old = if self.one_in(8) { self.snapshot_name() } else { name };
         let new = self.snapshot_name();
+        let root = if self.one_in(12) { self.snapshot_root() } else { root };
         let request = format!(
             "snapshotRoot: {} snapshotOldName: {} snapshotNewName: {}",
             quoted(&root),

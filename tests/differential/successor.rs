@@ -3,7 +3,7 @@
 //! Both at once would not do: where Hadoop's name node stops in the middle of a call, it has done half of it in memory.
 
 use super::generate::{listed, quoted};
-use super::pair::{Answer, RAW, Side};
+use super::side::{Answer, RAW, Side};
 use crate::sim::script::Dice;
 use crate::support::namenode::Kind;
 use crate::trials::conversation::encode;

@@ -1,6 +1,7 @@
 //! A NameNode as a process: ours, or Hadoop's own.
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use super::hadoop::{Hadoop, SUPERUSER, hadoop};
@@ -31,9 +32,12 @@ impl Kind {
     }
 }
 
-/// The binary of this build.
+/// The binary of this build, or the one that `IRONROOT_BINARY` names: a long run keeps to a copy while the next build is made.
 pub fn ironroot_binary() -> &'static Path {
-    Path::new(env!("CARGO_BIN_EXE_ironroot"))
+    static BINARY: LazyLock<PathBuf> = LazyLock::new(|| {
+        std::env::var_os("IRONROOT_BINARY").map_or_else(|| env!("CARGO_BIN_EXE_ironroot").into(), PathBuf::from)
+    });
+    &BINARY
 }
 
 /// The command line of a NameNode on the configuration of `site`, without options yet.

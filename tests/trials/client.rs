@@ -114,7 +114,17 @@ impl Client {
 
     /// As `raw`; the outer error is a failed connection.
     pub fn exchange(&self, options: CallOptions, method: &str, body: &[u8]) -> Result<Answer<Vec<u8>>, String> {
-        match block_on(self.connection.call_with(options, method, body)) {
+        block_on(self.exchange_async(options, method, body))
+    }
+
+    /// As `exchange`, beside other calls.
+    pub async fn exchange_async(
+        &self,
+        options: CallOptions,
+        method: &str,
+        body: &[u8],
+    ) -> Result<Answer<Vec<u8>>, String> {
+        match self.connection.call_with(options, method, body).await {
             Ok(answer) => Ok(Ok(answer.body.to_vec())),
             Err(CallError::Remote(e)) => {
                 let message = e.message.split("\n\tat ").next().unwrap_or_default().trim_end_matches('\n').to_owned();

@@ -231,6 +231,10 @@ impl Create {
         let attributes = view.new_attributes(parent, self.modes, false);
         let (time, inode_id) = (view.now.wall, turn.next_inode_id());
         let policy = self.policy(&view, Some(parent))?.map_or(REPLICATION, |policy| policy.id);
+        if policy == REPLICATION {
+            // Quirk: `a_striped_file_gives_way_to_one_of_no_replica`: over a striped file outside its directory Hadoop takes any factor, even none
+            view.check_replication(&self.path, self.replication, true)?;
+        }
         let (user, group, machine) = (&*turn.caller().user, view.new_group(parent), view.client_machine());
         let record = Record::Add(Box::new(AddClose {
             inode_id,
