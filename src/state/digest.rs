@@ -185,6 +185,8 @@ impl State {
         }
         if let Some(construction) = self.tree.construction(handle) {
             pair.add(construction.client).add(construction.machine);
+            let last = self.store.last_block(handle).map(|b| self.store.block_core(b).id);
+            pair.add(&last.and_then(|id| self.blocks.construction(id)?.truncate));
         }
         pair.finish()
     }

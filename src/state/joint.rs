@@ -163,7 +163,7 @@ impl State {
         }
         // Hadoop's record gives the new block no length
         let new = Block { length: new_length - before, ..block };
-        self.blocks.begin_copy(&self.store, b, new);
+        self.blocks.begin_copy(&self.store, old, new);
         self.drop_last_block(file);
         self.push_block(file, new, BlockState::UnderConstruction);
     }

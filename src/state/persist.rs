@@ -64,6 +64,12 @@ impl State {
         uncommitted.values().for_each(|block| write_block(block, rest));
         let open: Vec<i64> = blocks.open_block_ids().map(|id| id.0).collect();
         rest.plain(&open);
+        let truncates: Vec<(BlockId, Block)> = blocks.truncates().collect();
+        rest.length(truncates.len());
+        for (id, block) in &truncates {
+            rest.i64(id.0);
+            write_block(block, rest);
+        }
         rest.u32(blocks.storage_ceiling().0);
         blocks.write_hints(rest);
     }
@@ -89,6 +95,10 @@ impl State {
             }
         }
         not_settled.extend(rest.plain::<i64>()?.into_iter().map(BlockId));
+        let mut truncates = Vec::new();
+        for _ in 0..rest.length(32)? {
+            truncates.push((BlockId(rest.i64()?), read_block(rest)?));
+        }
         let floor = StorageNumber(rest.u32()?);
         state.blocks.restore_hints(rest)?;
         rest.end()?;
@@ -96,6 +106,8 @@ impl State {
             return Err(Malformed("no more pages"));
         }
         state.settle_blocks(&not_settled);
+        let State { blocks, store, .. } = &mut state;
+        truncates.into_iter().for_each(|(id, truncate)| blocks.resume_truncate(store, id, truncate));
         state.store.set_storage_floor(floor);
         state.blocks.set_storage_floor(floor);
         Ok(state)

@@ -5,6 +5,7 @@ use super::cut::Records;
 use super::digest::Digest;
 use super::input::{Digester, Input, Range, bytes_at};
 use super::legacy;
+use super::open_files;
 use super::past::{self, Past};
 use super::policies::{self, PolicyError};
 use super::records::Context;
@@ -146,6 +147,7 @@ impl Loader<'_> {
         let share = |pages, sums, add: &(dyn Fn(u32, &mut [Usage]) + Sync)| stages::share(threads, pages, sums, add);
         state.tree = build.finish_bulk(&mut store, &totals, &parents, &share).map_err(error)?;
         state.store = store;
+        self.each(SectionName::FilesUnderConstruction, |reader| open_files::load(reader, state))?;
         self.secrets(state)?;
         self.cache(state)?;
         Ok(named)

@@ -17,6 +17,7 @@ pub mod legacy;
 mod links;
 mod load;
 mod md5sum;
+mod open_files;
 mod past;
 mod policies;
 mod records;

@@ -7,6 +7,7 @@ mod past;
 use super::caches;
 use super::compress::Codec;
 use super::digest::Digest;
+use super::open_files;
 use super::policies;
 use super::strings::{Kind, StringTableBuilder};
 use super::summary::{ImageError, MAGIC, SectionName};
@@ -171,13 +172,17 @@ impl Saver<'_> {
     }
 
     fn open_files(&mut self) -> Outcome {
-        let store = &self.state.store;
-        for lease in self.state.tree.leases.iter() {
+        let State { store, tree, blocks, .. } = self.state;
+        for lease in tree.leases.iter() {
             for id in &lease.files {
                 let Some(handle) = store.find_inode(*id) else { continue };
                 let mut m = Vec::new();
                 m.put_varint_field(1, id.0 as u64);
-                m.put_bytes_field(2, &self.state.tree.path_of(store, handle));
+                m.put_bytes_field(2, &tree.path_of(store, handle));
+                let last = store.last_block(handle).map(|b| store.block_core(b).id);
+                if let Some(truncate) = last.and_then(|id| blocks.construction(id)?.truncate) {
+                    m.put_bytes_field(open_files::TRUNCATE, &open_files::encode_block(&truncate));
+                }
                 self.out.message(&m)?;
             }
         }
