@@ -34,6 +34,10 @@ impl Load<'_> {
             return None;
         }
         let path = arena::candidate(&*self.os.disk, &inspection.image_folders)?;
+        if os::lost::began_anew() {
+            tracing::warn!("Arena file {} is not used: the last start from one could not read it", path.display());
+            return None;
+        }
         let edits = directories.edits_folders();
         let chosen = arena::choose(&*self.os.disk, &path, info, newest, &edits);
         match chosen.and_then(|file| self.map_arena(&file, newest)) {
@@ -46,6 +50,9 @@ impl Load<'_> {
     }
 
     fn map_arena(&self, file: &ArenaFile, newest: &Newest) -> Result<FromArena, Unfit> {
+        if let Err(error) = os::lost::begin_anew_on_lost_memory() {
+            tracing::warn!("A page of the arena file that the disk loses will end the process: {error}");
+        }
         let (path, txid) = (file.path(), file.identity().txid);
         self.progress.begin(Phase::LoadingImage, Some((path.display().to_string(), file.length())));
         let step = self.progress.step(Phase::LoadingImage, None, None);

@@ -56,6 +56,8 @@ pub fn encode_image(arena: &Path, folders: &[PathBuf], form: &Form) -> Result<St
     // where the system refuses either, the image is made all the same
     _ = set_parent_process_death_signal(Some(Signal::KILL));
     _ = rustix::process::nice(NICENESS);
+    // where memory is short, this process goes and not the server
+    _ = std::fs::write("/proc/self/oom_score_adj", "1000");
     let (os, cores) = (Os::real(), std::thread::available_parallelism().map_or(1, std::num::NonZero::get));
     let unfit = |reason: Unfit| StartError::Image(format!("{}: {reason}", arena.display()));
     let file = ArenaFile::open(&*os.disk, arena).map_err(unfit)?;

@@ -3,11 +3,12 @@
 //! Calls: the operating system, nothing of this project.
 //! Never: knows what is in a file; retries after an error; reads a setting.
 //! Invariants: what a sync call reported as done survives a crash, in the simulation as on a real disk; a simulated run is a function of its seed.
-#![allow(unsafe_code)] // mappings; getrandom has no safe door in the crates in use
+#![allow(unsafe_code)] // mappings, and the signal that they are lost by; getrandom has no safe door in the crates in use
 
 pub mod clock;
 pub mod disk;
 pub mod durable;
+pub mod lost;
 pub mod mapping;
 pub mod random;
 mod real;

@@ -1,7 +1,7 @@
 //! Parts of files as memory of our own: private mappings. What is written to them never reaches the file.
 //!
 //! A mapping is handed out as memory that lives for good, so that who holds it needs no word of where it came from; [`give_back`] ends it early. Reading
-//! mapped memory whose page cannot be read from the disk any more ends the process (SIGBUS): read the file once before, and do not map for long.
+//! mapped memory whose page cannot be read from the disk any more is a SIGBUS: read the file once before, do not map for long, and see `lost`.
 
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
 use std::ffi::c_void;

@@ -7,6 +7,7 @@
 mod disk;
 mod embedded;
 mod format;
+mod large;
 mod older_image;
 mod recovery;
 mod restart;

@@ -16,24 +16,24 @@ const LIMIT: Duration = Duration::from_secs(60);
 
 impl Case {
     /// A formatted directory whose NameNode makes a checkpoint after a few transactions.
-    fn with_checkpoints(name: &str) -> Case {
+    pub(super) fn with_checkpoints(name: &str) -> Case {
         let mut case = Case::formatted(name);
         case.site.set("dfs.namenode.checkpoint.txns", 20).set("dfs.namenode.checkpoint.check.period", 1);
         case
     }
-    fn port(&self) -> u16 {
+    pub(super) fn port(&self) -> u16 {
         let authority = self.site.get("fs.defaultFS");
         authority.rsplit(':').next().and_then(|port| port.parse().ok()).expect("a port")
     }
-    fn client(&self) -> Client {
+    pub(super) fn client(&self) -> Client {
         Client::connect(self.port(), "hdfs")
     }
     /// What the last one started has logged.
-    fn log(&self) -> String {
+    pub(super) fn log(&self) -> String {
         let all = fs::read_to_string(self.site.folder().join("namenode.log")).unwrap_or_default();
         all.rsplit("Starting NameNode").next().unwrap_or_default().to_owned()
     }
-    fn begun_with(&self, begin: &str) -> Vec<PathBuf> {
+    pub(super) fn begun_with(&self, begin: &str) -> Vec<PathBuf> {
         let names =
             fs::read_dir(self.name().join("current")).expect("a directory").map(|entry| entry.expect("entry").path());
         let is_meant = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(begin));
