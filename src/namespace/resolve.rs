@@ -1,7 +1,7 @@
 //! From a path to inodes: plain paths, `/.reserved/.inodes/<id>/...` and `/.reserved/raw/...`.
 
 use crate::Tree;
-use crate::ways::Parts;
+use crate::ways::{Ranges, Way};
 use record::{Features, InodeHandle, KindTag, Store};
 use smallvec::SmallVec;
 use std::borrow::Cow;
@@ -18,7 +18,7 @@ const SNAPSHOT: &[u8] = b".snapshot";
 #[derive(Clone, Debug)]
 pub struct Resolved<'p> {
     text: Cow<'p, [u8]>,
-    parts: SmallVec<[(u32, u32); 16]>,
+    parts: Ranges,
     inodes: SmallVec<[InodeHandle; 16]>,
     /// Whether the path was below `/.reserved/raw`.
     pub raw: bool,
@@ -190,28 +190,28 @@ impl Tree {
     }
 
     fn walk<'p>(&self, store: &Store, path: Cow<'p, [u8]>, raw: bool) -> Resolved<'p> {
-        let parts = Parts::of(&path);
-        let mut inodes = SmallVec::new();
-        let known = self.ways.take(self.moves, &path, &parts, &mut inodes);
+        let (mut way, end) = self.ways.take(self.moves, &path);
+        let known = way.ranges.len();
         if known == 0 {
-            inodes.push(self.root());
+            way.inodes.push(self.root());
         }
-        debug_assert!(self.leads(store, &path, &parts.ranges[..known], &inodes), "a remembered way leads elsewhere");
-        let mut current = inodes[known];
-        for (start, end) in &parts.ranges[known..] {
+        debug_assert!(self.leads(store, &path, &way), "a remembered way leads elsewhere");
+        way.split(&path, end);
+        let mut current = way.inodes[known];
+        for (start, end) in &way.ranges[known..] {
             let Some(child) = self.child(store, current, &path[*start as usize..*end as usize]) else { break };
             current = child;
-            inodes.push(current);
+            way.inodes.push(current);
         }
         // the last directory that exists above the end of the path
-        let mut above = (inodes.len() - 1).min(parts.ranges.len().saturating_sub(1));
-        if above + 1 == inodes.len() && above > known && store.kind(inodes[above]) != KindTag::Directory {
+        let mut above = (way.inodes.len() - 1).min(way.ranges.len().saturating_sub(1));
+        if above + 1 == way.inodes.len() && above > known && store.kind(way.inodes[above]) != KindTag::Directory {
             above -= 1;
         }
         if above > known {
-            self.ways.remember(self.moves, &path, &parts, &inodes[..=above]);
+            self.ways.remember(self.moves, &path, &way, above);
         }
-        let mut resolved = Resolved { text: path, parts: parts.ranges, inodes, raw, past: None };
+        let mut resolved = Resolved { text: path, parts: way.ranges, inodes: way.inodes, raw, past: None };
         if resolved.inodes.len() <= resolved.depth() {
             self.walk_past(store, &mut resolved, current);
         }
@@ -219,10 +219,10 @@ impl Tree {
     }
 
     /// Whether a walk of these components finds these inodes.
-    fn leads(&self, store: &Store, path: &[u8], parts: &[(u32, u32)], inodes: &[InodeHandle]) -> bool {
+    fn leads(&self, store: &Store, path: &[u8], way: &Way) -> bool {
         let name = |(start, end): &(u32, u32)| &path[*start as usize..*end as usize];
-        let mut steps = inodes.windows(2).zip(parts);
-        inodes[0] == self.root() && steps.all(|(two, part)| self.child(store, two[0], name(part)) == Some(two[1]))
+        let mut steps = way.inodes.windows(2).zip(&way.ranges);
+        way.inodes[0] == self.root() && steps.all(|(two, part)| self.child(store, two[0], name(part)) == Some(two[1]))
     }
 
     /// Goes on where the present has no such child: by `.snapshot` into the past.
@@ -257,18 +257,12 @@ impl Tree {
 
     /// A path of which nothing but the root is known: for messages about inodes that are gone.
     pub fn unresolved_path<'p>(&self, path: &'p [u8]) -> Resolved<'p> {
-        let mut resolved = Resolved {
-            text: Cow::Borrowed(path),
-            parts: Parts::of(path).ranges,
-            inodes: SmallVec::new(),
-            raw: false,
-            past: None,
-        };
-        resolved.inodes.push(self.root());
-        if resolved.parts.is_empty() {
-            resolved.inodes.clear();
+        let mut way = Way::default();
+        way.split(path, 0);
+        if !way.ranges.is_empty() {
+            way.inodes.push(self.root());
         }
-        resolved
+        Resolved { text: Cow::Borrowed(path), parts: way.ranges, inodes: way.inodes, raw: false, past: None }
     }
 
     /// The child of a directory; `None` also for anything that is no directory.
@@ -308,16 +302,18 @@ impl Tree {
 
     /// The resolved path of an inode, if it is `path` and its directory is one that paths have led through lately.
     pub fn resolve_known<'p>(&self, store: &Store, path: &'p [u8], inode: InodeHandle) -> Option<Resolved<'p>> {
-        let parts = Parts::of(path);
-        let mut inodes = SmallVec::new();
-        let known = self.ways.take(self.moves, path, &parts, &mut inodes);
-        let (start, end) = parts.ranges.get(known).copied().filter(|_| known > 0 && known + 1 == parts.ranges.len())?;
-        let (name, directory) = (&path[start as usize..end as usize], inodes[known]);
-        if store.parent(inode) != Some(directory) || store.name(inode) != name {
+        let (mut way, end) = self.ways.take(self.moves, path);
+        let known = way.ranges.len();
+        if known == 0 {
             return None;
         }
-        inodes.push(inode);
-        Some(Resolved { text: Cow::Borrowed(path), parts: parts.ranges, inodes, raw: false, past: None })
+        way.split(path, end);
+        let [(start, end)] = way.ranges[known..] else { return None };
+        if store.parent(inode) != Some(way.inodes[known]) || store.name(inode) != &path[start as usize..end as usize] {
+            return None;
+        }
+        way.inodes.push(inode);
+        Some(Resolved { text: Cow::Borrowed(path), parts: way.ranges, inodes: way.inodes, raw: false, past: None })
     }
 
     /// The path of an inode as a resolved one.

@@ -17,84 +17,34 @@ const BYTES_MAX: usize = 1_024;
 /// Directories of a path that are looked for, from its end: what is not there yet is made below the last ones that are.
 const TRIED: usize = 6;
 
-/// The components of a path.
-#[derive(Clone, Debug)]
-pub(crate) struct Parts {
-    /// Where each begins and ends.
-    pub ranges: SmallVec<[(u32, u32); 16]>,
-    /// A hash of each of the last ones and of all before it, by the number of the component.
-    hashes: [u64; HASHES],
+/// Where components begin and end in a path.
+pub(crate) type Ranges = SmallVec<[(u32, u32); 16]>;
+
+/// A way from the root: what each component of a path leads to.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Way {
+    /// The components.
+    pub ranges: Ranges,
+    /// The root, and the inodes that they lead to.
+    pub inodes: SmallVec<[InodeHandle; 16]>,
 }
 
-/// Hashes that are kept: of the directories that are looked for, and of the last component.
-const HASHES: usize = 8;
-const _: () = assert!(HASHES > TRIED && HASHES.is_power_of_two());
-
-impl Parts {
-    /// Of a path.
-    pub(crate) fn of(path: &[u8]) -> Parts {
-        let mut parts = Parts { ranges: SmallVec::new(), hashes: [0; HASHES] };
-        let (mut hash, mut start, mut count) = (SEED, 0, 0);
-        // eight bytes at a step, from the beginning of each component on
-        let mut at = 0;
-        while at < path.len() {
-            let rest = &path[at..];
-            let bytes = rest.first_chunk::<8>().map_or_else(|| ending(rest), |bytes| u64::from_le_bytes(*bytes));
-            let slashes = slashes(bytes);
-            if slashes == 0 {
-                hash = mix(hash, bytes);
-                at += 8;
-                continue;
-            }
-            let left = slashes.trailing_zeros() / 8;
-            let end = at + left as usize;
+impl Way {
+    /// Appends the components of a path that begin at `from` or later.
+    pub(crate) fn split(&mut self, path: &[u8], from: usize) {
+        let mut start = from;
+        for end in memchr::memchr_iter(b'/', &path[from..]).map(|at| from + at).chain([path.len()]) {
             if end > start {
-                hash = mix(hash, bytes & !(u64::MAX << (left * 8)) | u64::from(left + 1) << 56);
-                parts.hashes[count % HASHES] = hash;
-                parts.ranges.push((start as u32, end as u32));
-                count += 1;
+                self.ranges.push((start as u32, end as u32));
             }
-            (start, at) = (end + 1, end + 1);
+            start = end + 1;
         }
-        if start < path.len() {
-            // the path ended with a whole step
-            parts.hashes[count % HASHES] = mix(hash, 1 << 56);
-            parts.ranges.push((start as u32, path.len() as u32));
-        }
-        parts
     }
-    /// Hash of the first `depth` components, if it is kept, and where they end.
-    fn prefix(&self, depth: usize) -> Option<(u64, usize)> {
-        let at = depth.checked_sub(1)?;
-        let end = self.ranges.get(at)?.1 as usize;
-        (at + HASHES >= self.ranges.len()).then(|| (self.hashes[at % HASHES], end))
-    }
-}
-
-const SEED: u64 = 0x243f_6a88_85a3_08d3;
-
-/// Less than eight bytes, with a slash behind them.
-fn ending(bytes: &[u8]) -> u64 {
-    let mut word = [b'/'; 8];
-    word[..bytes.len()].copy_from_slice(bytes);
-    u64::from_le_bytes(word)
-}
-
-/// The top bit of the first byte that is a slash, and of some above it.
-fn slashes(bytes: u64) -> u64 {
-    const LOW: u64 = 0x0101_0101_0101_0101;
-    let differs = bytes ^ (LOW * b'/' as u64);
-    differs.wrapping_sub(LOW) & !differs & (LOW << 7)
-}
-
-fn mix(hash: u64, word: u64) -> u64 {
-    let wide = u128::from(hash ^ word) * 0x9e37_79b9_7f4a_7c15;
-    wide as u64 ^ (wide >> 64) as u64
 }
 
 /// What is remembered of one tree.
 #[derive(Default)]
-pub(crate) struct Ways(Mutex<Vec<Way>>);
+pub(crate) struct Ways(Mutex<Vec<Known>>);
 
 impl fmt::Debug for Ways {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -104,59 +54,74 @@ impl fmt::Debug for Ways {
 
 /// The way to a directory.
 #[derive(Clone, Default)]
-struct Way {
+struct Known {
     /// [`crate::Tree::moves`] when it was walked, and one more; 0 for no way.
     moves: u64,
-    hash: u64,
-    /// The path as it was written.
+    /// The path as it was written, which ends with the directory's name.
     path: Vec<u8>,
-    /// The root, and what each component leads to.
-    inodes: SmallVec<[InodeHandle; 16]>,
+    way: Way,
 }
 
 impl Ways {
-    /// Appends to `inodes` the longest known way to a directory on a path, its end not included; its depth, 0 if none is known.
-    pub(crate) fn take(
-        &self,
-        moves: u64,
-        path: &[u8],
-        parts: &Parts,
-        inodes: &mut SmallVec<[InodeHandle; 16]>,
-    ) -> usize {
-        let above = parts.ranges.len().saturating_sub(1);
-        if above < DEPTH_MIN {
-            return 0;
-        }
-        let Ok(ways) = self.0.try_lock() else { return 0 };
-        for depth in (DEPTH_MIN.max(above.saturating_sub(TRIED - 1))..=above).rev() {
-            let Some((hash, end)) = parts.prefix(depth) else { break };
-            let Some(way) = ways.get(hash as usize % REMEMBERED) else { break };
-            if way.hash == hash && way.moves == moves + 1 && way.path == path[..end] {
-                inodes.extend_from_slice(&way.inodes);
-                return depth;
+    /// The longest known way to a directory on a path, its end not included, and where in the path it ends; an empty one if none is known.
+    pub(crate) fn take(&self, moves: u64, path: &[u8]) -> (Way, usize) {
+        if let Ok(known) = self.0.try_lock()
+            && !known.is_empty()
+        {
+            let mut end = path.len();
+            for _ in 0..TRIED {
+                end = memchr::memrchr(b'/', &path[..end]).unwrap_or(0);
+                let above = &path[..end];
+                if above.is_empty() {
+                    break;
+                }
+                let found = &known[hash(above) as usize % REMEMBERED];
+                if found.moves == moves + 1 && found.path == above {
+                    // a clone would go by elements
+                    let Way { ranges, inodes } = &found.way;
+                    return (Way { ranges: SmallVec::from_slice(ranges), inodes: SmallVec::from_slice(inodes) }, end);
+                }
             }
         }
-        0
+        (Way::default(), 0)
     }
 
-    /// Remembers the way to a directory on a path: the root and what each component up to it leads to.
-    pub(crate) fn remember(&self, moves: u64, path: &[u8], parts: &Parts, inodes: &[InodeHandle]) {
-        let depth = inodes.len() - 1;
+    /// Remembers the way to the directory that the first `depth` components of a path lead to.
+    pub(crate) fn remember(&self, moves: u64, path: &[u8], way: &Way, depth: usize) {
         if depth < DEPTH_MIN {
             return;
         }
-        let Some((hash, end)) = parts.prefix(depth).filter(|(_, end)| *end <= BYTES_MAX) else { return };
-        let Ok(mut ways) = self.0.try_lock() else { return };
-        if ways.is_empty() {
-            ways.resize(REMEMBERED, Way::default());
+        let above = &path[..way.ranges[depth - 1].1 as usize];
+        let Ok(mut known) = self.0.try_lock() else { return };
+        if above.len() > BYTES_MAX {
+            return;
         }
-        let way = &mut ways[hash as usize % REMEMBERED];
-        (way.moves, way.hash) = (moves + 1, hash);
-        way.path.clear();
-        way.path.extend_from_slice(&path[..end]);
-        way.inodes.clear();
-        way.inodes.extend_from_slice(inodes);
+        if known.is_empty() {
+            known.resize(REMEMBERED, Known::default());
+        }
+        let known = &mut known[hash(above) as usize % REMEMBERED];
+        known.moves = moves + 1;
+        known.path.clear();
+        known.path.extend_from_slice(above);
+        known.way.ranges.clear();
+        known.way.ranges.extend_from_slice(&way.ranges[..depth]);
+        known.way.inodes.clear();
+        known.way.inodes.extend_from_slice(&way.inodes[..=depth]);
     }
+}
+
+/// A hash of a path, sixteen bytes at a step. Paths of one hash displace each other, no more.
+fn hash(path: &[u8]) -> u64 {
+    let mix = |hash: u64, step: &[u8; 16]| {
+        let words = u128::from_le_bytes(*step);
+        let wide = u128::from(hash ^ words as u64) * u128::from((words >> 64) as u64 ^ 0x9e37_79b9_7f4a_7c15);
+        wide as u64 ^ (wide >> 64) as u64
+    };
+    let (steps, rest) = path.as_chunks::<16>();
+    let hash = steps.iter().fold(path.len() as u64 ^ 0x243f_6a88_85a3_08d3, mix);
+    let mut last = [0; 16];
+    last[..rest.len()].copy_from_slice(rest);
+    mix(hash, &last)
 }
 
 #[cfg(test)]
@@ -203,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_are_what_lies_between_slashes() {
+    fn components_are_what_lies_between_slashes() {
         let paths = [
             "/",
             "",
@@ -211,35 +176,38 @@ mod tests {
             "/a",
             "a/",
             "//a//b//",
-            "/abcdefg",
-            "/abcdefgh",
-            "/abcdefghi",
             "/abcdefgh/",
             "/.0.0/0./.",
             "/a/./..",
-            "/twelve bytes/and twenty-one bytes/x/sixteen bytes ab",
             "/\u{e9}/\u{af}\u{2f}",
-            "/12345678/12345678",
             "/a/b/c/d/e/f/g/h/i/j/k",
         ];
         for path in paths {
-            let parts = super::Parts::of(path.as_bytes());
-            let found: Vec<&str> = parts.ranges.iter().map(|(s, e)| &path[*s as usize..*e as usize]).collect();
-            assert_eq!(found, path.split('/').filter(|part| !part.is_empty()).collect::<Vec<_>>(), "{path}");
-            let kept = (1..=found.len()).filter(|depth| parts.prefix(*depth).is_some()).count();
-            assert_eq!(kept, found.len().min(super::HASHES));
+            for from in (0..=path.len()).filter(|from| *from == 0 || path.as_bytes().get(*from) == Some(&b'/')) {
+                let mut way = super::Way::default();
+                way.split(path.as_bytes(), from);
+                let found: Vec<&str> = way.ranges.iter().map(|(s, e)| &path[*s as usize..*e as usize]).collect();
+                assert_eq!(
+                    found,
+                    path[from..].split('/').filter(|part| !part.is_empty()).collect::<Vec<_>>(),
+                    "{path}"
+                );
+            }
         }
-        let last = |path: &str| {
-            let parts = super::Parts::of(path.as_bytes());
-            parts.prefix(parts.ranges.len()).unwrap().0
-        };
-        let other = ["/a/b", "/a", "/b", "/ab", "/a/bc", "/ab/c", "/12345678", "/12345678/a", "/1234567", "/12345678a"];
-        for (i, a) in other.iter().enumerate() {
-            assert!(other[i + 1..].iter().all(|b| last(a) != last(b)), "{a}");
-        }
-        let deep = super::Parts::of(b"/12345678/abc/x");
-        let kept = [deep.prefix(1).unwrap().0, deep.prefix(2).unwrap().0];
-        assert_eq!(kept, [last("/12345678"), last("//12345678//abc")], "of a component and all before it");
+    }
+
+    #[test]
+    fn hashes_differ() {
+        let path = b"/sixteen bytes ab/12345678/12345678/0/0/0/0/0/0/0";
+        let mut hashes: Vec<u64> = (0..path.len()).map(|end| super::hash(&path[..end])).collect();
+        hashes.extend((0..path.len()).map(|at| {
+            let mut other = path.to_vec();
+            other[at] ^= 1;
+            super::hash(&other)
+        }));
+        hashes.sort_unstable();
+        hashes.dedup();
+        assert_eq!(hashes.len(), 2 * path.len());
     }
 
     #[test]
