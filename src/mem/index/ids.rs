@@ -61,6 +61,11 @@ fn rank_words(n: usize) -> usize {
 fn keys(words: &[u32], n: usize) -> &[u16] {
     &bytemuck::cast_slice(&words[1 + n..list_words(n)])[..n]
 }
+/// A binary search, after a look at the last key: most ids that are looked for here are new ones, and come after all others.
+fn search(keys: &[u16], low: usize) -> Result<usize, usize> {
+    let low = low as u16;
+    if keys.last().is_none_or(|last| *last < low) { Err(keys.len()) } else { keys.binary_search(&low) }
+}
 fn bits(words: &[u32], word: usize) -> u64 {
     u64::from(words[1 + 2 * word]) | u64::from(words[2 + 2 * word]) << 32
 }
@@ -174,9 +179,7 @@ impl IdIndex {
                 (at, true) => NonZeroU32::new(words[at]),
                 _ => None,
             },
-            Form::List(n) => {
-                keys(words, n).binary_search(&(low as u16)).ok().and_then(|at| NonZeroU32::new(words[1 + at]))
-            }
+            Form::List(n) => search(keys(words, n), low).ok().and_then(|at| NonZeroU32::new(words[1 + at])),
         }
     }
 
@@ -222,7 +225,7 @@ impl IdIndex {
         (0, slot)
     }
     fn insert_list(&mut self, slot: NonZeroU32, n: usize, low: usize, handle: u32) -> (u32, NonZeroU32) {
-        let at = match keys(self.words.get(slot), n).binary_search(&(low as u16)) {
+        let at = match search(keys(self.words.get(slot), n), low) {
             Ok(at) => return (std::mem::replace(&mut self.words.get_mut(slot)[1 + at], handle), slot),
             Err(at) => at,
         };
