@@ -193,9 +193,12 @@ impl Blocks {
             self.leaving.interval = (now.monotonic, 0);
         }
         if let Some(n) = self.leaving.walks.keys().next().copied() {
-            if self.leaving.interval.1 >= self.settings.decommission_blocks_per_interval {
-                return false;
-            }
+            let budget = match self.settings.decommission_backoff {
+                Some((most, _)) if self.low.waiting() >= most => return false,
+                Some((_, at_a_time)) => budget.min(at_a_time),
+                None if self.leaving.interval.1 >= self.settings.decommission_blocks_per_interval => return false,
+                None => budget,
+            };
             self.leaving.interval.1 += budget as u64;
             let mut walk = self.leaving.walks.remove(&n).expect("seen");
             if self.walk_step(store, &mut walk, budget, true) {

@@ -209,11 +209,12 @@ impl Blocks {
             })
     }
 
-    /// Tells all live nodes the bandwidth for balancing, with their next heartbeats.
+    /// Tells all live nodes the bandwidth for balancing, with their next heartbeats. What is no rate takes back what was not told yet.
     pub fn set_balancer_bandwidth(&mut self, bytes_per_second: u64) {
+        let told = i64::try_from(bytes_per_second).is_ok_and(|rate| rate > 0).then_some(bytes_per_second);
         for n in self.registry.numbers() {
             let node = self.registry.node_mut(n).expect("listed");
-            node.mailbox.bandwidth = Some(bytes_per_second);
+            node.mailbox.bandwidth = told;
         }
     }
 

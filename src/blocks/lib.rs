@@ -46,7 +46,7 @@ pub use locate::{Located, Reader};
 pub use mailbox::{Command, Mailbox, NO_ACK, Rebuild, Recovery, Transfer};
 pub use node::{AdminState, DatanodeId, Node, NodeNumber, NodeStats, VolumeFailures, with_port};
 pub use node_blocks::NodeBlocks;
-pub use placement::{Placement, Target, TargetRequest};
+pub use placement::{Apart, Placement, Spread, Target, TargetRequest};
 pub use redundancy::Round;
 pub use registry::{Registration, Resolved, StorageInfo};
 pub use report::{FullReport, IncrementalEntry, IncrementalKind, ReportContext, ReportStart, Reported};

@@ -89,6 +89,9 @@ impl Blocks {
         located.locations.sort_by_key(|t| {
             let reluctance = self.reluctance(t.node, now);
             let Some(node) = self.registry.node(t.node) else { return (reluctance, u32::MAX, 0) };
+            if self.settings.random_for_read {
+                return (reluctance, 0, 0); // they are shuffled
+            }
             let near = match (&here, reader.location) {
                 (Some((_, n)), _) if *n == t.node => 0,
                 (Some((rack, _)), _) => distance((rack, "reader"), (&node.location, "node")),

@@ -117,6 +117,8 @@ pub struct Node {
     pub software_version: Arc<str>,
     /// Rack, such as `/default-rack`.
     pub location: Arc<str>,
+    /// The part of it that is the rack: all of it, unless there are node groups.
+    pub rack: Arc<str>,
     /// Upgrade domain of the hosts file.
     pub upgrade_domain: Option<Arc<str>>,
     /// Administrative state.
@@ -163,6 +165,7 @@ impl Node {
             id,
             software_version: "".into(),
             location: crate::DEFAULT_RACK.into(),
+            rack: crate::DEFAULT_RACK.into(),
             upgrade_domain: None,
             admin: AdminState::Normal,
             maintenance_expires: TimeMs(0),

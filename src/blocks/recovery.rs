@@ -147,6 +147,7 @@ impl Blocks {
         if store.block_state(b) != BlockState::Complete {
             store.edit_block(b, |i| i.state = BlockState::Complete);
             self.block_completed(store, b);
+            self.block_closed(store, b); // it is, in a moment
         }
     }
 }

@@ -1,6 +1,7 @@
 //! DataNodes and their volumes by number and by name, and the rules of registration (Hadoop's `DatanodeManager`).
 
-use crate::topology::{DEFAULT_RACK, Topology};
+use crate::placement::{Apart, split_location};
+use crate::topology::{DEFAULT_GROUP, DEFAULT_RACK, Topology};
 use crate::{AdminState, Blocks, DatanodeId, Node, NodeNumber, NodeStats, Volume, VolumeId, VolumeState};
 use hashbrown::HashMap;
 use record::StorageNumber;
@@ -338,6 +339,8 @@ impl Blocks {
             }
             None => DEFAULT_RACK.into(),
         };
+        let in_groups = self.settings.apart == Apart::NodeGroups;
+        let location = if in_groups && *location == *DEFAULT_RACK { DEFAULT_GROUP.into() } else { location };
         let n = self.place_registration(&registration.id, now);
         self.renew_registration(n, &registration, location, now);
         Ok(registration)
@@ -366,10 +369,15 @@ impl Blocks {
 
     fn renew_registration(&mut self, n: NodeNumber, r: &Registration, location: Arc<str>, now: Now) {
         let domain = self.hosts.upgrade_domain(&r.id);
+        let rack: Arc<str> = match self.settings.apart {
+            Apart::NodeGroups => split_location(&location).0.into(),
+            _ => location.clone(),
+        };
         let node = self.registry.node_mut(n).expect("placed");
         node.id = r.id.clone();
         node.software_version = r.software_version.clone();
-        node.location = location.clone();
+        node.location = location;
+        node.rack = rack.clone();
         node.upgrade_domain = domain;
         node.alive = true;
         node.registered = true;
@@ -388,7 +396,7 @@ impl Blocks {
             v.heartbeat_since_failover = false;
         }
         self.registry.link(n);
-        self.registry.topology.add(n, &location);
+        self.registry.topology.add(n, &rack);
         self.registry.recount();
         self.leases.unregister(n);
         self.leases.register(n);

@@ -1,5 +1,7 @@
 //! What the configuration decides for the block half. The binary fills this from the Hadoop keys; defaults are Hadoop's.
 
+use crate::placement::Apart;
+
 /// Limits and intervals; times in milliseconds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
@@ -19,6 +21,8 @@ pub struct Settings {
     pub stale_interval_ms: u64,
     /// Whether stale nodes come last in block locations.
     pub avoid_stale_for_read: bool,
+    /// Whether the order of block locations pays no attention to where the reader is.
+    pub random_for_read: bool,
     /// Whether of equally near nodes the less busy come first in block locations.
     pub load_for_read: bool,
     /// Whether of equally near nodes those with the replica on a faster medium come first, if the load does not count.
@@ -53,6 +57,8 @@ pub struct Settings {
     pub prefer_local_node: bool,
     /// Whether replicas are spread over as many racks as there can be, as internal blocks of striped groups always are.
     pub spread_evenly: bool,
+    /// What else is kept apart besides racks.
+    pub apart: Apart,
     /// Whether of two nodes the one with more space left is the likelier target.
     pub available_space: Option<AvailableSpace>,
     /// A volume must have room for this many blocks.
@@ -105,6 +111,9 @@ pub struct Settings {
     pub decommission_blocks_per_interval: u64,
     /// Leaving nodes whose blocks are looked at at a time, 0 for all.
     pub decommission_tracked_max: usize,
+    /// If so, not that many blocks of leaving nodes per interval are looked at, but all while fewer than this many blocks wait for copies; and at most
+    /// so many at a time.
+    pub decommission_backoff: Option<(usize, usize)>,
     /// Replicas that must stay while a node is in maintenance.
     pub maintenance_replication_min: u16,
     /// Whether anything is cached on order.
@@ -141,6 +150,7 @@ impl Default for Settings {
             tolerated_heartbeats: 4,
             stale_interval_ms: 30_000,
             avoid_stale_for_read: false,
+            random_for_read: false,
             load_for_read: false,
             medium_for_read: false,
             peer_stats: false,
@@ -158,6 +168,7 @@ impl Default for Settings {
             consider_load_factor: 2.0,
             prefer_local_node: true,
             spread_evenly: false,
+            apart: Apart::Racks,
             available_space: None,
             min_blocks_for_write: 1,
             max_streams: 2,
@@ -184,6 +195,7 @@ impl Default for Settings {
             decommission_interval_ms: 30_000,
             decommission_blocks_per_interval: 500_000,
             decommission_tracked_max: 100,
+            decommission_backoff: None,
             maintenance_replication_min: 1,
             caching: true,
             caching_retry_ms: 30_000,

@@ -198,6 +198,14 @@ impl Blocks {
             self.end_truncation(store, &construction);
             self.expect_writers_replicas(store, b, &construction);
         }
+        // those of an open file are looked at when it is closed, as in Hadoop
+        if self.populating_queues() && !info.open {
+            self.review(store, b);
+        }
+    }
+
+    /// The file of a block was closed.
+    pub fn block_closed(&mut self, store: &mut Store, b: BlockHandle) {
         if self.populating_queues() {
             self.review(store, b);
         }

@@ -10,6 +10,9 @@ use std::sync::Arc;
 /// The rack of nodes whose location nobody knows.
 pub const DEFAULT_RACK: &str = "/default-rack";
 
+/// The same where there are node groups.
+pub(crate) const DEFAULT_GROUP: &str = "/default-rack/default-nodegroup";
+
 /// Where a target may be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Scope<'a> {
@@ -70,6 +73,10 @@ impl Topology {
     pub fn ever_multi_rack(&self) -> bool {
         self.ever_multi_rack
     }
+    /// Nodes of a rack.
+    pub fn members(&self, rack: &str) -> &[NodeNumber] {
+        self.racks.get(rack).map_or(&[], |members| members.as_slice())
+    }
     /// Racks in name order with their nodes.
     pub fn racks(&self) -> impl Iterator<Item = (&Arc<str>, &[NodeNumber])> {
         self.racks.iter().map(|(rack, nodes)| (rack, nodes.as_slice()))
@@ -83,7 +90,7 @@ impl Topology {
         mut accept: impl FnMut(NodeNumber) -> bool,
     ) -> Vec<NodeNumber> {
         let members: &[NodeNumber] = match scope {
-            Scope::In(rack) => self.racks.get(rack).map_or(&[], |members| members.as_slice()),
+            Scope::In(rack) => self.members(rack),
             Scope::Any | Scope::NotIn(_) => &self.all,
         };
         let outside = |n: &NodeNumber| match scope {

@@ -1,10 +1,13 @@
 //! From the configuration's settings to those of each layer: the one place where a key's value meets its consumer.
 
-use crate::config::settings::{GroupMapping, Named, PlacementPolicy, ProxyUser, RackMapping, Rpc, Settings};
+use crate::config::settings::{
+    Apart, GroupMapping, LeavingWalks, Named, PlacementPolicy, ProxyUser, RackMapping, Rpc, Settings,
+};
 use security::groups::{GroupSettings, Provider};
 use security::keys::Keys;
 use security::kms::Kms;
 use security::proxy::{Allowed, Hosts, Network, ProxyRule, ProxyRules};
+use security::service::AccessList;
 use server::service::reencryption::Pace;
 use server::service::topology::Mapping;
 use std::collections::HashMap;
@@ -127,6 +130,7 @@ pub fn blocks(settings: &Settings) -> blocks::Settings {
         heartbeat_recheck_ms: milliseconds(liveness.recheck_interval),
         stale_interval_ms: milliseconds(liveness.stale_interval),
         avoid_stale_for_read: placement.avoid_stale_for_read,
+        random_for_read: placement.random_for_read,
         load_for_read: placement.load_for_read,
         medium_for_read: placement.medium_for_read,
         tolerated_heartbeats: placement.tolerated_heartbeats.into(),
@@ -145,6 +149,7 @@ pub fn blocks(settings: &Settings) -> blocks::Settings {
         consider_load_factor: placement.load_factor,
         prefer_local_node: placement.prefer_local,
         spread_evenly: matches!(placement.policy, PlacementPolicy::Known { evenly: true, .. }),
+        apart: apart(&placement.policy),
         available_space: available_space(&placement.policy),
         min_blocks_for_write: placement.min_blocks_of_space.into(),
         max_streams: redundancy.max_streams,
@@ -172,10 +177,24 @@ pub fn blocks(settings: &Settings) -> blocks::Settings {
         decommission_interval_ms: milliseconds(redundancy.leaving_interval),
         decommission_blocks_per_interval: redundancy.leaving_blocks,
         decommission_tracked_max: redundancy.leaving_nodes as usize,
+        decommission_backoff: match redundancy.leaving_walks {
+            LeavingWalks::Backoff { waiting, at_a_time } => Some((waiting as usize, at_a_time as usize)),
+            _ => None,
+        },
         default_policy: settings.features.default_policy,
         caching: settings.caching.enabled,
         caching_retry_ms: milliseconds(settings.caching.retry),
         storage_policies: settings.features.storage_policies,
+    }
+}
+
+fn apart(policy: &PlacementPolicy) -> blocks::Apart {
+    match policy {
+        PlacementPolicy::Known { apart: Apart::UpgradeDomains(factor), .. } => {
+            blocks::Apart::UpgradeDomains(*factor as usize)
+        }
+        PlacementPolicy::Known { apart: Apart::NodeGroups, .. } => blocks::Apart::NodeGroups,
+        _ => blocks::Apart::Racks,
     }
 }
 
@@ -204,6 +223,7 @@ pub fn web(settings: &Settings) -> server::http::WebSettings {
         frame_options: http.frame_options.clone(),
         static_user: http.static_user.clone(),
         prometheus: http.prometheus,
+        administrators: http.administrators.as_deref().map(AccessList::parse),
         transfers: server::http::Transfers {
             bytes_per_second: checkpoints.transfer_bytes_per_second,
             period: checkpoints.period,

@@ -1,12 +1,13 @@
 //! One choice of targets.
 
-use super::{Target, TargetRequest};
+use super::{Apart, Target, TargetRequest};
 use crate::policies::{ChooseKinds, StoragePolicy};
 use crate::topology::Scope;
 use crate::{AvailableSpace, Blocks, NodeNumber};
 use hashbrown::{HashMap, HashSet};
 use rand::RngExt;
 use rand::rngs::SmallRng;
+use rand::seq::SliceRandom;
 use std::sync::Arc;
 use vocab::StorageKind;
 use vocab::time::MonotonicMs;
@@ -49,6 +50,7 @@ impl<'a> Chooser<'a> {
         let mut results: Vec<Target> = request.existing.iter().filter_map(|s| blocks.target(*s)).collect();
         results.extend_from_slice(placed);
         excluded.extend(results.iter().map(|t| t.node));
+        results.iter().for_each(|t| excluded.extend(blocks.group_of(t.node)));
         let evenly = request.striped || blocks.settings.spread_evenly;
         let limit = if evenly { even_rack_limit } else { rack_limit };
         let (max_per_rack, load) =
@@ -81,16 +83,21 @@ impl<'a> Chooser<'a> {
 
     /// A replica on this very node, if it is a good target.
     pub(super) fn on_node(&mut self, node: NodeNumber) -> Option<Target> {
-        let wanted = self.existing + 1;
-        let present: Vec<StorageKind> = self.results.iter().map(|t| t.kind).collect();
-        for kind in self.policy.choose_available(wanted as u16, &present, &[], true) {
-            self.kinds[kind as usize] += 1;
-        }
+        self.want_one();
         if self.excluded.contains(&node) || !self.blocks.registry.topology.contains(node) || !self.good(node, false) {
             return None;
         }
         let before = self.results.len();
         self.take(node, None).then(|| self.results[before])
+    }
+
+    /// One more replica is wanted, on a medium of the policy.
+    fn want_one(&mut self) {
+        let wanted = self.existing + 1;
+        let present: Vec<StorageKind> = self.results.iter().map(|t| t.kind).collect();
+        for kind in self.policy.choose_available(wanted as u16, &present, &[], true) {
+            self.kinds[kind as usize] += 1;
+        }
     }
 
     /// Chooses up to `n` targets, with fallbacks: stale nodes when fresh ones run out, then the policy's other media.
@@ -124,12 +131,20 @@ impl<'a> Chooser<'a> {
             }
             let tried = std::mem::replace(&mut self.excluded, first_excluded.clone());
             self.excluded_at_first.get_or_insert(tried);
-            self.excluded.extend(self.results.iter().map(|t| t.node));
+            self.exclude_chosen();
+        }
+    }
+
+    /// What was chosen is not chosen again, nor what is in one node group with it.
+    fn exclude_chosen(&mut self) {
+        for t in &self.results {
+            self.excluded.insert(t.node);
+            self.excluded.extend(self.blocks.group_of(t.node));
         }
     }
 
     fn rack(&self, node: NodeNumber) -> Arc<str> {
-        self.blocks.registry.node(node).expect("a node").location.clone()
+        self.blocks.registry.node(node).expect("a node").rack.clone()
     }
 
     fn attempt(&mut self, n: usize) -> Result<(), Shortfall> {
@@ -184,7 +199,7 @@ impl<'a> Chooser<'a> {
     /// Nodes tried in vain may be tried again.
     fn exclude_results(&mut self) {
         self.excluded = self.excluded_by_request.clone();
-        self.excluded.extend(self.results.iter().map(|t| t.node));
+        self.exclude_chosen();
     }
 
     fn rack_counts(&self) -> HashMap<Arc<str>, usize> {
@@ -244,7 +259,28 @@ impl<'a> Chooser<'a> {
         {
             return Ok(());
         }
+        if let Some(writer) = self.request.writer
+            && self.in_group(writer)
+        {
+            return Ok(());
+        }
         self.local_rack(self.request.writer, &rack)
+    }
+
+    /// A random node of the node group that `of` is in, if there are groups.
+    fn in_group(&mut self, of: NodeNumber) -> bool {
+        let mut group = self.blocks.group_of(of);
+        group.shuffle(&mut self.random);
+        group
+            .into_iter()
+            .any(|n| self.excluded.insert(n) && self.good(n, self.blocks.settings.consider_load) && self.take(n, None))
+    }
+
+    /// A replica in the node group of a node that the client would like.
+    pub(super) fn near_favored(&mut self, node: NodeNumber) -> Option<Target> {
+        self.want_one();
+        let before = self.results.len();
+        self.in_group(node).then(|| self.results[before])
     }
 
     /// Of two nodes mostly the one of which less is used; the first where they are alike.
@@ -359,6 +395,7 @@ impl<'a> Chooser<'a> {
             if let Some(t) = self.blocks.room_on(node, kind, self.request.block_size, &mut self.random) {
                 self.kinds[kind as usize] -= 1;
                 self.excluded.insert(node);
+                self.excluded.extend(self.blocks.group_of(node));
                 self.results.push(t);
                 return true;
             }
@@ -381,8 +418,18 @@ impl<'a> Chooser<'a> {
         if settings.avoid_slow_for_write && settings.peer_stats && self.blocks.is_slow(n) {
             return false;
         }
-        let same_rack = self.results.iter().filter(|t| self.rack(t.node) == node.location).count();
-        same_rack < self.max_per_rack
+        let same_rack = self.results.iter().filter(|t| self.rack(t.node) == node.rack).count();
+        same_rack < self.max_per_rack && !self.shares_domain(node)
+    }
+
+    /// Whether a replica chosen before is in the same upgrade domain, while there are fewer than must differ.
+    fn shares_domain(&self, node: &crate::Node) -> bool {
+        let Apart::UpgradeDomains(factor) = self.blocks.settings.apart else { return false };
+        let Some(domain) = node.upgrade_domain.as_deref().filter(|_| self.results.len() < factor) else {
+            return false;
+        };
+        let chosen = self.results.iter().filter_map(|t| self.blocks.registry.node(t.node));
+        chosen.filter_map(|n| self.blocks.share(n)).any(|of_chosen| *of_chosen == *domain)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Which replicas to delete when there are too many.
 
-use super::Target;
+use super::{Apart, Target};
 use crate::{Blocks, NodeNumber};
 use hashbrown::HashMap;
 use smallvec::SmallVec;
@@ -11,6 +11,8 @@ use vocab::time::MonotonicMs;
 struct Candidate {
     target: Target,
     rack: Arc<str>,
+    /// What else should be apart.
+    share: Option<Arc<str>>,
     remaining: u64,
     heard: MonotonicMs,
 }
@@ -36,7 +38,7 @@ pub fn choose_excess(
             .filter(|_| first)
             .and_then(|h| left.iter().position(|c| c.target.node == h))
             .filter(|i| excess_kinds.contains(&left[*i].target.kind))
-            .filter(|i| hint_is_harmless(&left, *i, added, &racks));
+            .filter(|i| hint_is_harmless(blocks, &left, *i, added, &racks));
         first = false;
         let Some(at) = at.or_else(|| pick(blocks, &left, &racks, &excess_kinds, now)) else { break };
         let gone = left.swap_remove(at);
@@ -79,7 +81,8 @@ fn candidates_of(blocks: &Blocks, targets: &[Target]) -> Vec<Candidate> {
         let node = blocks.registry.node(t.node)?;
         Some(Candidate {
             target: *t,
-            rack: node.location.clone(),
+            rack: node.rack.clone(),
+            share: blocks.share(node),
             remaining: blocks.registry.volume(t.storage)?.remaining,
             heard: node.last_update,
         })
@@ -95,15 +98,36 @@ fn rack_sizes(left: &[Candidate]) -> HashMap<Arc<str>, usize> {
     racks
 }
 
-/// Whether taking the hinted replica keeps the racks: its rack has more, or the new replica is on a rack of its own.
-fn hint_is_harmless(left: &[Candidate], i: usize, added: Option<NodeNumber>, racks: &HashMap<Arc<str>, usize>) -> bool {
-    let more = |rack: &Arc<str>| racks.get(rack).copied().unwrap_or(0) > 1;
-    more(&left[i].rack)
-        || added.and_then(|a| left.iter().find(|c| c.target.node == a)).is_some_and(|new| !more(&new.rack))
+/// How many of these candidates are in each domain or group.
+fn share_sizes<'a>(of: impl Iterator<Item = &'a Candidate>) -> HashMap<&'a str, usize> {
+    let mut sizes = HashMap::new();
+    for share in of.filter_map(|c| c.share.as_deref()) {
+        *sizes.entry(share).or_insert(0) += 1;
+    }
+    sizes
 }
 
-/// One replica, of excess media: where there are just two racks, from one that has several; among these one on a node silent for long,
-/// else the one with least space left.
+/// Whether taking the hinted replica keeps the racks, and upgrade domains where they count: its rack (domain) has more, or the new replica is on a
+/// rack (in a domain) of its own.
+fn hint_is_harmless(
+    blocks: &Blocks,
+    left: &[Candidate],
+    i: usize,
+    added: Option<NodeNumber>,
+    racks: &HashMap<Arc<str>, usize>,
+) -> bool {
+    let new = added.and_then(|a| left.iter().find(|c| c.target.node == a));
+    let keeps = |crowded: &dyn Fn(&Candidate) -> bool| crowded(&left[i]) || new.is_some_and(|new| !crowded(new));
+    if !keeps(&|c| racks.get(&c.rack).copied().unwrap_or(0) > 1) {
+        return false;
+    }
+    let Apart::UpgradeDomains(factor) = blocks.settings.apart else { return true };
+    let domains = share_sizes(left.iter());
+    domains.len() > factor || keeps(&|c| c.share.as_deref().is_some_and(|share| domains[share] > 1))
+}
+
+/// One replica, of excess media: where there are just two racks, from one that has several; of those that share an upgrade domain or a node group
+/// first; among these one on a node silent for long, else the one with least space left.
 fn pick(
     blocks: &Blocks,
     left: &[Candidate],
@@ -111,10 +135,20 @@ fn pick(
     excess_kinds: &[StorageKind],
     now: MonotonicMs,
 ) -> Option<usize> {
-    let fitting_kind = |c: &Candidate| excess_kinds.contains(&c.target.kind);
     let crowded = |c: &Candidate| racks.get(&c.rack).copied().unwrap_or(0) > 1;
-    let two_racks = racks.len() == 2 && left.iter().any(crowded);
-    best_of(blocks, left, now, &|c| fitting_kind(c) && (!two_racks || crowded(c)))
+    // node groups count within crowded racks only
+    let groups = blocks.settings.apart == Apart::NodeGroups;
+    let shares = share_sizes(left.iter().filter(|c| !groups || crowded(c)));
+    let shared = |c: &Candidate| c.share.as_deref().and_then(|share| shares.get(share)).is_some_and(|n| *n > 1);
+    let any = |filter: &dyn Fn(&Candidate) -> bool| left.iter().any(filter);
+    let two_racks = racks.len() == 2 && any(&crowded);
+    let goes = |c: &Candidate| match blocks.settings.apart {
+        Apart::UpgradeDomains(_) if any(&shared) => shared(c) && (crowded(c) || !any(&|c| shared(c) && crowded(c))),
+        Apart::NodeGroups if any(&crowded) => crowded(c) && (shared(c) || !any(&|c| shared(c) && crowded(c))),
+        Apart::NodeGroups => true,
+        _ => !two_racks || crowded(c),
+    };
+    best_of(blocks, left, now, &|c| excess_kinds.contains(&c.target.kind) && goes(c))
 }
 
 /// Of those that `filter` takes, one on a node silent for long, else the one with least space left.

@@ -6,9 +6,12 @@
 //! Invariants: chosen targets are on distinct nodes in service, none of them excluded; a choice to delete never takes the last replica of a rack
 //! while another rack has two.
 
+mod apart;
 mod chooser;
 mod excess;
 
+pub use apart::{Apart, Spread};
+pub(crate) use apart::split_location;
 pub use excess::{choose_duplicates, choose_excess};
 
 use crate::{Blocks, NodeNumber, VolumeState, policies};
@@ -104,6 +107,17 @@ impl Blocks {
                 placed.push(t);
             }
         }
+        // then nodes of their groups
+        for n in request.favored {
+            if placed.len() == request.replicas || placed.iter().any(|t| t.node == *n) {
+                continue;
+            }
+            let mut c = Chooser::new(self, request, &placed, excluded.clone(), now);
+            if let Some(t) = c.near_favored(*n) {
+                excluded.insert(t.node);
+                placed.push(t);
+            }
+        }
         let rest = request.replicas - placed.len();
         if rest > 0 {
             excluded = self.choose_rest(request, rest, &mut placed, excluded, now);
@@ -128,7 +142,7 @@ impl Blocks {
             if request.no_local_rack
                 && let Some(rack) = self.writer_rack(request)
             {
-                narrowed.extend(self.registry.nodes().filter(|n| *n.location == *rack).map(|n| n.number));
+                narrowed.extend(self.registry.nodes().filter(|n| *n.rack == *rack).map(|n| n.number));
             }
             let mut c = Chooser::new(self, request, placed, narrowed, now);
             c.choose(rest);
@@ -145,7 +159,7 @@ impl Blocks {
 
     pub(crate) fn writer_rack(&self, request: &TargetRequest<'_>) -> Option<Arc<str>> {
         match request.writer {
-            Some(w) => self.registry.node(w).map(|n| n.location.clone()),
+            Some(w) => self.registry.node(w).map(|n| n.rack.clone()),
             None => request.writer_location.map(Arc::from),
         }
     }
@@ -172,24 +186,7 @@ impl Blocks {
         }
     }
 
-    /// Whether the replicas are on enough racks: two, where there are two replicas and ever were two racks.
-    pub(crate) fn racks_satisfied(&self, storages: &[StorageNumber]) -> bool {
-        if !self.registry.topology.ever_multi_rack() {
-            return true;
-        }
-        let mut racks: Vec<&str> = storages
-            .iter()
-            .filter_map(|s| self.registry.volume(*s))
-            .filter_map(|v| self.registry.node(v.node))
-            .map(|n| &*n.location)
-            .collect();
-        racks.sort_unstable();
-        racks.dedup();
-        racks.len() >= storages.len().min(2) || racks.len() >= self.registry.topology.rack_count()
-    }
-
-    /// How many more racks a striped group needs that has internal blocks on these storages and wants `wanted` of them: as many as it has blocks,
-    /// or all.
+    /// How many more racks a block needs that has replicas or internal blocks on these storages and should be on `wanted` racks, or on all.
     pub(crate) fn racks_lacking(&self, storages: &[StorageNumber], wanted: u32) -> usize {
         let topology = &self.registry.topology;
         if !topology.ever_multi_rack() {

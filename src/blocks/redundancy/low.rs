@@ -100,6 +100,10 @@ impl LowRedundancy {
     pub fn len(&self) -> usize {
         self.place.len()
     }
+    /// Those of them that can be copied.
+    pub fn waiting(&self) -> usize {
+        self.len() - self.at(Level::Corrupt)
+    }
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.place.is_empty()

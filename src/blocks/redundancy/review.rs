@@ -99,7 +99,7 @@ impl Blocks {
         }
     }
 
-    /// Whether the block's replicas (those in maintenance and excess ones included) are on enough racks.
+    /// Whether the block's replicas (those in maintenance and excess ones included) are far enough apart.
     pub(crate) fn well_placed(&self, store: &Store, b: BlockHandle) -> bool {
         use Standing::{Excess, Live, MaintenanceForRead, MaintenanceNotForRead};
         let counted: Vec<_> = store
@@ -112,11 +112,7 @@ impl Blocks {
             .map(|r| r.storage)
             .collect();
         let info = store.block(b);
-        match self.stripe(&info) {
-            Some(_) => self.racks_lacking(&counted, self.wanted(&info)) == 0,
-            None if self.settings.spread_evenly => self.racks_lacking(&counted, self.wanted(&info)) == 0,
-            None => self.racks_satisfied(&counted),
-        }
+        self.misplaced(&counted, self.wanted(&info), self.stripe(&info).is_some()) == 0
     }
 
     /// Chooses replicas beyond the wanted number and queues their deletion; postponed while any volume's content is not up to date.

@@ -85,11 +85,11 @@ impl Blocks {
 
     /// All internal blocks are there, on too few racks: one of the most crowded rack is copied to a rack without any.
     fn copy_to_another_rack(&mut self, store: &Store, info: &BlockInfo, sources: &Sources, now: Now) {
-        let rack = |n: &NodeNumber| self.registry.node(*n).map(|node| node.location.clone());
+        let rack = |n: &NodeNumber| self.registry.node(*n).map(|node| node.rack.clone());
         let there: Vec<_> = sources.live.iter().filter_map(|s| self.rack_of(*s)).collect();
         let on = |r: &str| there.iter().filter(|other| **other == r).count();
         let covered: Vec<NodeNumber> =
-            self.registry.nodes().filter(|n| on(&n.location) > 0).map(|n| n.number).collect();
+            self.registry.nodes().filter(|n| on(&n.rack) > 0).map(|n| n.number).collect();
         let Some(target) = self.unit_targets(info, sources, &covered, 1, now).pop() else { return };
         let crowded = sources.nodes.iter().max_by_key(|(_, node)| rack(node).map_or(0, |r| on(&r)));
         let Some((index, node)) = crowded.copied() else { return };

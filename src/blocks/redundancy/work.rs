@@ -141,7 +141,9 @@ impl Blocks {
         }
         let Some(source) = self.choose_source(store, b, level) else { return };
         let for_racks = effective >= required;
-        let more = if for_racks { 1 } else { (required - effective) as usize };
+        let wanted = self.wanted(&info);
+        let lacking = || self.misplaced(&self.live_storages(store, b), wanted, false).max(1);
+        let more = if for_racks { lacking() } else { (required - effective) as usize };
         let targets = self.copy_targets(store, b, source, more, for_racks, now);
         if targets.is_empty() {
             return;
@@ -182,16 +184,26 @@ impl Blocks {
         };
         let mut targets = self.choose_targets(&request, now.monotonic).targets;
         if for_racks {
-            // a copy on a rack that has one already would not help
-            let racks: Vec<_> = live.iter().filter_map(|s| self.rack_of(*s)).collect();
-            targets.retain(|t| self.rack_of(t.storage).is_some_and(|r| !racks.contains(&r)));
+            // a copy that leaves the block no better spread would not help
+            let (mut there, wanted) = (live, self.wanted(&info));
+            let mut lacking = self.misplaced(&there, wanted, false);
+            targets.retain(|t| {
+                there.push(t.storage);
+                let left = self.misplaced(&there, wanted, false);
+                let helps = left < lacking;
+                lacking = left;
+                if !helps {
+                    there.pop();
+                }
+                helps
+            });
         }
         targets
     }
 
     pub(crate) fn rack_of(&self, storage: StorageNumber) -> Option<&str> {
         let v = self.registry.volume(storage)?;
-        self.registry.node(v.node).map(|n| &*n.location)
+        self.registry.node(v.node).map(|n| &*n.rack)
     }
 
     /// A node to copy from: with a good replica and not at its limit of copies; a random one of those in service, else of the leaving ones.
@@ -231,8 +243,7 @@ impl Blocks {
     /// Takes copies that did not arrive in time for failed: their blocks go back into the queues. Up to `budget`; whether there may be more.
     pub fn expire_pending(&mut self, store: &mut Store, budget: usize, now: Now) -> bool {
         self.tick_clock(now);
-        let late = self.pending.expire(now.monotonic, self.settings.pending_timeout_ms, budget);
-        let more = late.len() == budget;
+        let (late, more) = self.pending.expire(now.monotonic, self.settings.pending_timeout_ms, budget);
         for (id, _) in late {
             self.counters.timed_out_pending += 1;
             if let Some(b) = store.find_block(id)

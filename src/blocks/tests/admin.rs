@@ -322,3 +322,25 @@ fn a_balancer_gets_the_blocks_of_a_node_once_each() {
     let unknown = w.blocks.begin_node_blocks(&w.registration(9).id, None).expect_err("unknown");
     assert_eq!(unknown, vocab::Refusal::HadoopIllegalArgument("Datanode 10.0.0.9:9866 not found.".into()));
 }
+
+/// With the backoff monitor a walk stops while too many blocks wait for copies, whatever the interval allows.
+#[test]
+fn walks_wait_while_many_blocks_do() {
+    let mut w = with_blocks();
+    w.blocks.settings.decommission_backoff = Some((2, 1));
+    exclude(&mut w, &[1]);
+    walk(&mut w);
+    assert_eq!(w.blocks.stats(&w.store, w.now.monotonic).low_redundancy, 2);
+    copy_from(&mut w, 1);
+    copy_from(&mut w, 2);
+    assert_eq!(w.blocks.stats(&w.store, w.now.monotonic).low_redundancy, 0);
+    for _ in 0..10 {
+        w.pass(30_000);
+        (1..=4).for_each(|n| drop(w.beat(n)));
+        walk(&mut w);
+        copy_from(&mut w, 1);
+        copy_from(&mut w, 2);
+    }
+    assert_eq!(state(&w, 1), AdminState::Decommissioned);
+    w.check();
+}

@@ -132,3 +132,22 @@ fn deletions_wait_after_start_and_are_limited() {
     w.round();
     assert_eq!(w.deletions(1).len(), 40);
 }
+
+/// Too many replicas of a block that was finished with enough of them stay until the file is closed; what comes later is looked at at once.
+#[test]
+fn replicas_of_open_files_go_when_the_file_is_closed() {
+    let mut w = World::new(Settings::default());
+    (1..=4).for_each(|n| _ = w.node(n));
+    let (b, block) = w.block_in(1, 1, BlockState::UnderConstruction);
+    w.store.set_block_open(b, true);
+    for n in 1..=3 {
+        w.received(n, block);
+    }
+    w.blocks.block_committed(&mut w.store, b);
+    assert_eq!((w.store.block_state(b), w.blocks.count(&w.store, b).live), (BlockState::Complete, 3));
+    w.blocks.block_closed(&mut w.store, b);
+    assert_eq!((w.blocks.count(&w.store, b).live, w.blocks.count(&w.store, b).excess), (1, 2));
+    w.received(4, block);
+    assert_eq!((w.blocks.count(&w.store, b).live, w.blocks.count(&w.store, b).excess), (1, 3));
+    w.check();
+}

@@ -1,6 +1,7 @@
 //! Tests of the block half with scripted DataNodes.
 
 mod admin;
+mod apart;
 mod caching;
 mod deletions;
 mod hints;

@@ -227,3 +227,21 @@ fn of_equally_near_nodes_the_less_busy_or_the_faster_come_first() {
         assert_eq!(sorted(&w), [w.number(3), w.number(1), w.number(2)]);
     }
 }
+
+#[test]
+fn locations_in_random_order_if_asked() {
+    let mut w = two_racks();
+    w.blocks.settings.random_for_read = true;
+    let (b, block) = w.block(1, 3);
+    for n in [1, 4, 5] {
+        w.received(n, block);
+    }
+    let reader = Reader { node: Some(w.number(5)), location: None };
+    let first = |w: &World| {
+        let mut located = w.blocks.locate(&w.store, b);
+        w.blocks.sort_locations(&mut located, &reader, w.now.monotonic);
+        located.locations[0].node
+    };
+    let firsts: std::collections::BTreeSet<_> = (0..100).map(|_| first(&w)).collect();
+    assert_eq!(firsts.len(), 3, "far nodes come first as well");
+}

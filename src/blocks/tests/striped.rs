@@ -408,6 +408,8 @@ fn duplicates_of_a_group_that_lacks_others_stay_until_one_of_them_comes() {
     let count = w.count(b);
     assert_eq!(w.store.block_state(b), BlockState::Complete);
     assert_eq!((count.live, count.redundant, count.excess), (1, 2, 0));
+    assert_eq!(w.level(block), None, "what an open file lacks is looked at when it is closed");
+    w.blocks.block_closed(&mut w.store, b);
     assert_eq!(w.level(block), Some(Level::Highest));
     w.received(4, w.unit(block, 3));
     let count = w.count(b);

@@ -1,5 +1,6 @@
 //! Blocks and DataNodes.
 
+use super::placement::PlacementPolicy;
 use super::reader::Reader;
 use crate::config::ConfigError;
 use crate::config::values::Unit;
@@ -90,6 +91,39 @@ pub struct Redundancy {
     pub leaving_blocks: u64,
     /// Leaving nodes looked at each time, 0 for all (`dfs.namenode.decommission.max.concurrent.tracked.nodes`).
     pub leaving_nodes: u32,
+    /// How these walks go (`dfs.namenode.decommission.monitor.class`).
+    pub leaving_walks: LeavingWalks,
+}
+
+/// How the blocks of leaving nodes are looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LeavingWalks {
+    /// So many blocks in each interval.
+    Steady,
+    /// All of them, but only while few blocks wait for copies.
+    Backoff {
+        /// Blocks that wait (`dfs.namenode.decommission.backoff.monitor.pending.limit`).
+        waiting: u32,
+        /// Blocks looked at at a time (`dfs.namenode.decommission.backoff.monitor.pending.blocks.per.lock`).
+        at_a_time: u32,
+    },
+    /// A class that is not known here.
+    Other(String),
+}
+
+impl LeavingWalks {
+    fn read(reader: &Reader<'_>) -> Result<LeavingWalks, ConfigError> {
+        let backoff = LeavingWalks::Backoff {
+            waiting: leaving(reader, WAITING, 1, 10_000)?,
+            at_a_time: leaving(reader, AT_A_TIME, 1, 1_000)?,
+        };
+        let name = reader.text("dfs.namenode.decommission.monitor.class")?;
+        Ok(match name.strip_prefix("org.apache.hadoop.hdfs.server.blockmanagement.") {
+            Some("DatanodeAdminDefaultMonitor") => LeavingWalks::Steady,
+            Some("DatanodeAdminBackoffMonitor") => backoff,
+            _ => LeavingWalks::Other(name),
+        })
+    }
 }
 
 impl Redundancy {
@@ -130,10 +164,13 @@ impl Redundancy {
             leaving_interval: reader.duration("dfs.namenode.decommission.interval", Unit::Seconds)?,
             leaving_blocks: leaving(reader, LEAVING_BLOCKS, 1, 500_000)?.into(),
             leaving_nodes: leaving(reader, LEAVING_NODES, 0, 100)?,
+            leaving_walks: LeavingWalks::read(reader)?,
         })
     }
 }
 
+const WAITING: &str = "dfs.namenode.decommission.backoff.monitor.pending.limit";
+const AT_A_TIME: &str = "dfs.namenode.decommission.backoff.monitor.pending.blocks.per.lock";
 const LEAVING_BLOCKS: &str = "dfs.namenode.decommission.blocks.per.interval";
 const LEAVING_NODES: &str = "dfs.namenode.decommission.max.concurrent.tracked.nodes";
 
@@ -209,6 +246,8 @@ pub struct Placement {
     pub stale_ratio_for_write: f32,
     /// Stale nodes come last in locations (`dfs.namenode.avoid.read.stale.datanode`).
     pub avoid_stale_for_read: bool,
+    /// Nodes are in random order for a reader, near and far ones alike (`dfs.namenode.random.node.order.enabled`).
+    pub random_for_read: bool,
     /// Of nodes that are equally near a reader the less busy come first (`dfs.namenode.read.considerLoad`).
     pub load_for_read: bool,
     /// Of nodes that are equally near a reader those with faster media come first (`dfs.namenode.read.considerStorageType`).
@@ -236,107 +275,12 @@ impl Placement {
             avoid_stale_for_write: reader.boolean("dfs.namenode.avoid.write.stale.datanode")?,
             stale_ratio_for_write: ratio,
             avoid_stale_for_read: reader.boolean("dfs.namenode.avoid.read.stale.datanode")?,
+            random_for_read: reader.boolean("dfs.namenode.random.node.order.enabled")?,
             load_for_read: reader.boolean("dfs.namenode.read.considerLoad")?,
             medium_for_read: reader.boolean("dfs.namenode.read.considerStorageType")?,
             tolerated_heartbeats: reader.count("dfs.namenode.tolerate.heartbeat.multiplier", 0)?,
         })
     }
-}
-
-/// How targets are chosen.
-#[derive(Clone, Debug, PartialEq)]
-pub enum PlacementPolicy {
-    /// On two racks, or on as many as there can be; nodes with more space left more often, if so.
-    Known {
-        /// On as many racks as there can be.
-        evenly: bool,
-        /// How much the space left counts.
-        space: Option<Space>,
-    },
-    /// A class that is not known here.
-    Other(String),
-}
-
-/// How much the space that DataNodes have left counts; all in percent.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Space {
-    /// How likely the emptier of two nodes is chosen.
-    pub preference: u32,
-    /// Nodes whose use differs by less are alike ...
-    pub tolerance: u32,
-    /// ... as long as less than this is used of both.
-    pub tolerance_limit: u32,
-    /// Whether a writer's own node is weighed too.
-    pub local: bool,
-}
-
-impl PlacementPolicy {
-    fn read(reader: &Reader<'_>) -> Result<PlacementPolicy, ConfigError> {
-        let plain = Space {
-            preference: preference(
-                reader,
-                "dfs.namenode.available-space-block-placement-policy.balanced-space-preference-fraction",
-            )?,
-            tolerance: tolerance(
-                reader,
-                "dfs.namenode.available-space-block-placement-policy.balanced-space-tolerance",
-                5,
-                20,
-            )?,
-            tolerance_limit: tolerance(
-                reader,
-                "dfs.namenode.available-space-block-placement-policy.balanced-space-tolerance-limit",
-                100,
-                100,
-            )?,
-            local: reader.boolean("dfs.namenode.available-space-block-placement-policy.balance-local-node")?,
-        };
-        let over_racks = Space {
-            preference: preference(
-                reader,
-                "dfs.namenode.available-space-rack-fault-tolerant-block-placement-policy.balanced-space-preference-fraction",
-            )?,
-            tolerance: tolerance(
-                reader,
-                "dfs.namenode.available-space-rack-fault-tolerant-block-placement-policy.balanced-space-tolerance",
-                5,
-                20,
-            )?,
-            tolerance_limit: 100,
-            local: false,
-        };
-        let name = reader.text("dfs.block.replicator.classname")?;
-        let class = name.strip_prefix("org.apache.hadoop.hdfs.server.blockmanagement.");
-        let (evenly, space) = match class {
-            Some("BlockPlacementPolicyDefault") => (false, None),
-            Some("BlockPlacementPolicyRackFaultTolerant") => (true, None),
-            Some("AvailableSpaceBlockPlacementPolicy") => (false, Some(plain)),
-            Some("AvailableSpaceRackFaultTolerantBlockPlacementPolicy") => (true, Some(over_racks)),
-            _ => return Ok(PlacementPolicy::Other(name)),
-        };
-        Ok(PlacementPolicy::Known { evenly, space })
-    }
-}
-
-/// A share as percent; shares that make little sense are warned of, as in Hadoop.
-fn preference(reader: &Reader<'_>, key: &'static str) -> Result<u32, ConfigError> {
-    let share = reader.float(key)?;
-    if !(0.5..=1.0).contains(&share) {
-        reader.warn(format!("The value of {key} is {share:?}: it should be in the range 0.5 - 1.0"));
-    }
-    Ok((100.0 * share) as u32)
-}
-
-/// Percent; what is out of range is taken for the default, as in Hadoop.
-fn tolerance(reader: &Reader<'_>, key: &'static str, default: u32, most: i32) -> Result<u32, ConfigError> {
-    let percent = reader.int(key)?;
-    if (0..=most).contains(&percent) {
-        return Ok(percent.unsigned_abs());
-    }
-    reader.warn(format!(
-        "The value of {key} is invalid, current value is {percent}, default value {default} will be used instead."
-    ));
-    Ok(default)
 }
 
 /// Heartbeats, staleness and death.

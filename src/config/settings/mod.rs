@@ -10,6 +10,7 @@ mod blocks;
 mod caching;
 mod identity;
 mod namespace;
+mod placement;
 mod reader;
 mod security;
 mod slow;
@@ -20,12 +21,13 @@ mod transport;
 pub use address::Addresses;
 pub use audit::Audit;
 pub use blocks::{
-    BlockReports, DatanodeHosts, DatanodeLiveness, HostsForm, Placement, PlacementPolicy, RackMapping, Redundancy,
+    BlockReports, DatanodeHosts, DatanodeLiveness, HostsForm, LeavingWalks, Placement, RackMapping, Redundancy,
     SafeMode, Topology,
 };
 pub use caching::Caching;
 pub use identity::{Identity, identify, is_local_host};
 pub use namespace::{Limits, NamespaceFeatures, Permissions, ServerDefaults};
+pub use placement::{Apart, PlacementPolicy};
 pub use reader::Reader;
 pub use security::{
     Authentication, GroupMapping, Groups, KEYS_OF_POLICY, Keys, Named, ProxyUser, Reencryption, Tokens,

@@ -66,6 +66,12 @@ impl<'a> Reader<'a> {
         Ok(self.optional(key)?.filter(|value| !value.is_empty()))
     }
 
+    /// The value as it is: blanks at its ends count.
+    pub fn raw(&self, key: &'static str) -> Result<Option<String>, ConfigError> {
+        self.read.borrow_mut().insert(key);
+        self.configuration.get(key)
+    }
+
     /// The trimmed value of a key that has a default.
     pub fn text(&self, key: &'static str) -> Result<String, ConfigError> {
         Ok(self.optional(key)?.unwrap_or_else(|| panic!("the registry has no default for {key}")))

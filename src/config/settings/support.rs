@@ -1,7 +1,9 @@
 //! What a configuration can ask for and this version does not do, where going on would be worse than stopping. Keys that merely have no
 //! effect yet are named by `not_honoured` instead.
 
-use super::{Authentication, GroupMapping, HostsForm, HttpPolicy, Location, PlacementPolicy, RackMapping, Settings};
+use super::{
+    Authentication, GroupMapping, HostsForm, HttpPolicy, LeavingWalks, Location, PlacementPolicy, RackMapping, Settings,
+};
 
 impl Settings {
     /// The reason why the NameNode must not start with these settings, if there is one; it names the key.
@@ -28,6 +30,9 @@ impl Settings {
         }
         if let HostsForm::Other(name) = &self.datanode_hosts.form {
             return class("dfs.namenode.hosts.provider.classname", name);
+        }
+        if let LeavingWalks::Other(name) = &self.redundancy.leaving_walks {
+            return class("dfs.namenode.decommission.monitor.class", name);
         }
         None
     }

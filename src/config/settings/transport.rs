@@ -89,6 +89,9 @@ pub struct Http {
     pub static_user: String,
     /// `/prom` is served (`hadoop.prometheus.endpoint.enabled`).
     pub prometheus: bool,
+    /// Users and groups that alone may see beans and configuration (`dfs.cluster.administrators`), if not all may
+    /// (`hadoop.security.instrumentation.requires.admin`; only where `hadoop.security.authorization` is on).
+    pub administrators: Option<String>,
 }
 
 /// Which of HTTP and HTTPS are served.
@@ -113,11 +116,15 @@ impl Http {
             }
         };
         let frame_options = reader.text("dfs.xframe.value")?;
+        let restricted = reader.boolean("hadoop.security.instrumentation.requires.admin")?
+            && reader.boolean("hadoop.security.authorization")?;
+        let administrators = reader.raw("dfs.cluster.administrators")?.unwrap_or_default();
         Ok(Http {
             policy,
             frame_options: reader.boolean("dfs.xframe.enabled")?.then_some(frame_options),
             static_user: reader.text("hadoop.http.staticuser.user")?,
             prometheus: reader.boolean("hadoop.prometheus.endpoint.enabled")?,
+            administrators: restricted.then_some(administrators),
         })
     }
 }

@@ -60,6 +60,8 @@ pub fn list_cache_directives(
     let after = match filter.id {
         Some(id) if caches.directive(id).is_none() => return refuse(format!("Did not find requested id {id}")),
         Some(id) => id - 1,
+        // the number after the largest one is the smallest one in Java
+        None if after == i64::MAX => i64::MIN,
         None => after,
     };
     let mut page = Vec::new();

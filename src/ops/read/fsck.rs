@@ -7,7 +7,7 @@ use super::snapshots::{get_snapshot_listing, get_snapshottable};
 use crate::View;
 use crate::checks::superuser_for;
 use blocks::redundancy::CorruptReason;
-use blocks::{AdminState, Count, RackSpread};
+use blocks::{AdminState, Count, RackSpread, Spread};
 use record::BlockHandle;
 use std::sync::Arc;
 use vocab::{Action, Block, BlockId, BlockState, Refusal, StorageKind};
@@ -60,6 +60,8 @@ pub struct BlockCheck {
     pub striped: bool,
     /// Racks of the places a reader is sent to.
     pub spread: RackSpread,
+    /// What else these places keep apart.
+    pub apart: Spread,
     /// Media of those places.
     pub kinds: Vec<StorageKind>,
     /// Its replicas; left empty if they are not wanted.
@@ -113,7 +115,8 @@ fn check_block(view: &View<'_>, b: BlockHandle, located: Option<&blocks::Located
     let (state, now) = (view.state, view.now.monotonic);
     let inspection = state.blocks.inspect(&state.store, b, now);
     let nodes = located.map_or(&[][..], |located| &located.locations);
-    let racks = nodes.iter().filter_map(|target| state.blocks.node(target.node)).map(|node| &*node.location);
+    let nodes_of = || nodes.iter().filter_map(|target| state.blocks.node(target.node));
+    let (racks, wanted) = (nodes_of().map(|node| &*node.rack), inspection.wanted as usize);
     let replica = |place: &blocks::Place<'_>| Replica {
         rack: place.node.location.clone(),
         address: place.node.id.transfer_address(),
@@ -136,7 +139,8 @@ fn check_block(view: &View<'_>, b: BlockHandle, located: Option<&blocks::Located
         wanted: inspection.wanted,
         minimum: inspection.minimum,
         striped: inspection.striped,
-        spread: state.blocks.rack_spread(racks, inspection.wanted as usize, inspection.striped),
+        spread: state.blocks.rack_spread(racks, wanted, inspection.striped),
+        apart: state.blocks.spread(nodes_of().filter(|_| !inspection.striped), if inspection.striped { 0 } else { wanted }),
         kinds: nodes.iter().map(|target| target.kind).collect(),
         replicas: if details { inspection.places.iter().map(replica).collect() } else { Vec::new() },
     }

@@ -32,10 +32,11 @@ impl Write for CreateSymlink {
     const OPERATION: Operation = Operation::CreateSymlink;
 
     fn prepare(&self, view: &View<'_>) -> Result<(), Refusal> {
-        // Symlinks are created for the client's own use of paths; the link itself must be of a sane length.
-        if String::from_utf8_lossy(&self.target).encode_utf16().count() > PATH_LENGTH_MAX {
-            return Err(Refusal::io(format!("Symlink path exceeds {PATH_LENGTH_MAX} character limit")));
-        }
+        // the target may be of another file system, with limits of its own
+        view.check_path_length("createSymlink", &self.link).map_err(|refusal| match refusal {
+            Refusal::Io(_) => Refusal::io(format!("Symlink path exceeds {PATH_LENGTH_MAX} character limit")),
+            other => other,
+        })?;
         if !view.settings.symlinks {
             return Err(Refusal::Unsupported("Symlinks not supported".into()));
         }

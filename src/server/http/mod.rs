@@ -17,18 +17,18 @@ mod progress;
 mod slow;
 
 pub use beans::NameNodeBeans;
-#[cfg(test)]
 pub(crate) use beans::nobody;
 pub use image::Transfers;
 pub use listen::{Remote, Server, bind};
 
 use axum::Router;
 use axum::extract::{Query, Request, State};
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use observe::progress::StartupProgress;
+use security::service::AccessList;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
@@ -84,6 +84,8 @@ pub struct WebSettings {
     pub static_user: String,
     /// `/prom` is served (`hadoop.prometheus.endpoint.enabled`).
     pub prometheus: bool,
+    /// Who alone may see beans and configuration, if not all may.
+    pub administrators: Option<AccessList>,
     /// Limits of image transfers.
     pub transfers: Transfers,
 }
@@ -162,7 +164,26 @@ fn body(kind: &'static str, text: String) -> Response {
     ([(header::CONTENT_TYPE, kind)], text).into_response()
 }
 
-async fn jmx_page(State(web): Shared, Query(parameters): Parameters) -> Response {
+/// The refusal of a page that only administrators may see. Over HTTP everybody is the static user, unless proven to be somebody else.
+async fn forbidden(web: &Web, path: &str) -> Option<Response> {
+    let administrators = web.settings.administrators.as_ref()?;
+    let shared = web.node.get().and_then(|node| node.shared());
+    let user = &web.settings.static_user;
+    let groups = match shared {
+        Some(shared) => shared.users.groups().of(user).await.groups,
+        None => Default::default(),
+    };
+    if administrators.has(&vocab::Caller { user: user.as_str().into(), groups, ..nobody() }) {
+        return None;
+    }
+    tracing::warn!("User {user} is unauthorized to access the page {path}.");
+    Some(pages::error(StatusCode::FORBIDDEN, path, "Unauthenticated users are not authorized to access this page."))
+}
+
+async fn jmx_page(State(web): Shared, Query(parameters): Parameters, uri: Uri) -> Response {
+    if let Some(refusal) = forbidden(&web, uri.path()).await {
+        return refusal;
+    }
     let parameter = |name: &str| parameters.get(name).map(String::as_str);
     let node = web.node.get();
     let names = node.map(|node| node.names()).unwrap_or_default();
@@ -184,7 +205,10 @@ async fn prometheus(State(web): Shared, request: Request) -> Response {
 }
 
 /// The format follows the `Accept` header alone. A key that is not set is a 404 without a body.
-async fn conf(State(web): Shared, headers: HeaderMap, Query(parameters): Parameters) -> Response {
+async fn conf(State(web): Shared, headers: HeaderMap, Query(parameters): Parameters, uri: Uri) -> Response {
+    if let Some(refusal) = forbidden(&web, uri.path()).await {
+        return refusal;
+    }
     let accept = headers.get(header::ACCEPT).and_then(|v| v.to_str().ok()).unwrap_or("");
     let name = parameters.get("name").map(String::as_str).filter(|n| !n.is_empty());
     let (kind, text) = if accept.contains("application/json") {

@@ -126,3 +126,27 @@ fn start_up_progress_as_hadoop_lists_it() {
          \"percentComplete\":0.0,\"t\":0,\"steps\":[]}]}"
     );
 }
+
+#[tokio::test]
+async fn what_only_administrators_may_see() {
+    let asked = async |administrators: &str| {
+        let settings = WebSettings {
+            static_user: "dr.who".to_owned(),
+            administrators: Some(AccessList::parse(administrators)),
+            ..WebSettings::default()
+        };
+        let web = Arc::new(Web::new(Arc::default(), Box::new(OneKey), settings));
+        let server = Server::start(bind("127.0.0.1:0".parse().unwrap()).await.unwrap(), web).unwrap();
+        let mut heads = Vec::new();
+        for page in ["/jmx", "/conf", "/isActive"] {
+            let (head, body) = ask(&server, &format!("GET {page}")).await;
+            let told = body.contains("Unauthenticated users are not authorized to access this page.");
+            assert_eq!(told, head.starts_with("http/1.1 403"), "{body}");
+            heads.push(head.split(' ').nth(1).unwrap().to_owned());
+        }
+        heads
+    };
+    assert_eq!(asked("hdfs,alice staff").await, ["403", "403", "405"]);
+    assert_eq!(asked("hdfs,dr.who").await, ["200", "200", "405"]);
+    assert_eq!(asked("*").await, ["200", "200", "405"]);
+}

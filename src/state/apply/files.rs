@@ -86,6 +86,9 @@ impl State {
         });
         self.store.set_times(file, close.mtime, close.atime);
         self.mark_open(file, false);
+        for b in self.store.blocks_of(file) {
+            self.blocks.block_closed(&mut self.store, b);
+        }
         self.store.settle(file);
         self.applied(file)
     }

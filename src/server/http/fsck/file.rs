@@ -2,7 +2,7 @@
 
 use super::walk::Entry;
 use super::{Asked, Check};
-use blocks::AdminState;
+use blocks::{AdminState, Apart};
 use ops::read::fsck::{BlockCheck, FileCheck, Replica};
 use ops::write::delete::Delete;
 use std::fmt::Write as _;
@@ -126,7 +126,7 @@ impl Check {
             totals.missing_replicas += u64::from(wanted - all);
             totals.low += 1;
         }
-        totals.misplaced += u64::from(!block.spread.suffices());
+        totals.misplaced += u64::from(is_misplaced(block));
         if missing && !block.corrupt {
             totals.add_missing(block.block.length);
             sums.missing += 1;
@@ -162,7 +162,7 @@ impl Check {
                  decommissioned replica(s), {decommissioning} decommissioning replica(s){rest}"
             ));
         }
-        if !block.spread.suffices() {
+        if is_misplaced(block) {
             sums.misplaced += 1;
             if !self.asked.files {
                 if sums.low == 0 {
@@ -170,11 +170,8 @@ impl Check {
                 }
                 self.out.put(&format!("{path}: "));
             }
-            let (more, all) = (block.spread.required - block.spread.racks, block.spread.all);
-            self.out.line(&format!(
-                " Replica placement policy is violated for {name}. Block should be additionally replicated on {more} more \
-                 rack(s). Total number of racks in the cluster: {all}"
-            ));
+            let why = why_misplaced(block);
+            self.out.line(&format!(" Replica placement policy is violated for {name}. {why}"));
         }
     }
 
@@ -219,7 +216,7 @@ impl Check {
 
     /// Has blocks on too few racks looked at again, so that they are queued for copies; how many.
     pub(super) fn replicate(&mut self, file: &Entry, check: &FileCheck) {
-        let misplaced = check.blocks.iter().filter(|block| !block.spread.suffices());
+        let misplaced = check.blocks.iter().filter(|block| is_misplaced(block));
         let ids: Vec<_> = misplaced.map(|block| block.block.id).collect();
         if ids.is_empty() {
             return;
@@ -295,4 +292,26 @@ fn state(asked: &Asked, replica: &Replica) -> &'static str {
         _ if replica.stale_contents => "STALE_BLOCK_CONTENT",
         _ => "LIVE",
     }
+}
+
+fn is_misplaced(block: &BlockCheck) -> bool {
+    !block.spread.suffices() || block.apart.lacking() > 0
+}
+
+/// What a misplaced block lacks.
+fn why_misplaced(block: &BlockCheck) -> String {
+    let mut why = Vec::new();
+    if !block.spread.suffices() {
+        let (more, all) = (block.spread.required - block.spread.racks, block.spread.all);
+        why.push(format!(
+            "Block should be additionally replicated on {more} more rack(s). Total number of racks in the cluster: {all}"
+        ));
+    }
+    if block.apart.lacking() > 0 {
+        let what = if block.apart.apart == Apart::NodeGroups { "node groups" } else { "upgrade domains" };
+        let (wanted, there) = (block.apart.wanted, block.apart.there.join(", "));
+        let count = block.apart.there.len();
+        why.push(format!("The block has {wanted} replicas. But it only has {count} {what} [{there}]."));
+    }
+    why.join(" ")
 }
