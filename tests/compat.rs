@@ -4,7 +4,7 @@
 use edit::Opcode;
 use edit::frame;
 use hadoop_proto::services;
-use server::service::table::{Ha, Handler, Meta, PortKind, Reconfiguration};
+use server::service::table::{Ha, Handler, PortKind};
 use state::{Effects, Fit, Mode, RootAttributes, State};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -29,8 +29,6 @@ fn methods(out: &mut String) {
                 Handler::Client(operation) => operation.row().implemented,
                 // served where they refuse, never where they would act
                 Handler::Ha(Ha::ToActive | Ha::ToStandby | Ha::ToObserver)
-                | Handler::Reconfiguration(Reconfiguration::Start)
-                | Handler::Meta(Meta::Signatures)
                 | Handler::Missing => false,
                 _ => true,
             };

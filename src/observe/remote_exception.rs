@@ -293,6 +293,7 @@ pub fn byte_count(bytes: i64) -> String {
 pub mod class {
     #![allow(missing_docs)] // the values say it all
     pub const IO: &str = "java.io.IOException";
+    pub const CLASS_NOT_FOUND: &str = "java.lang.ClassNotFoundException";
     pub const FILE_NOT_FOUND: &str = "java.io.FileNotFoundException";
     pub const ILLEGAL_ARGUMENT: &str = "java.lang.IllegalArgumentException";
     pub const ILLEGAL_STATE: &str = "java.lang.IllegalStateException";

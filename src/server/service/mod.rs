@@ -15,6 +15,7 @@ mod namenode;
 mod reconfiguration;
 pub mod reencryption;
 mod refresh;
+mod signatures;
 pub mod table;
 pub mod tokens;
 pub mod topology;
