@@ -1,4 +1,5 @@
-//! What metaSave writes of the blocks: queues, deletions, corrupt replicas and DataNodes, in the lines of Hadoop's `BlockManager.metaSave`.
+//! What metaSave writes of the blocks: queues, deletions, corrupt replicas and DataNodes, in the lines of Hadoop's `BlockManager.metaSave`. In steps,
+//! since the queues may be as long as the namespace is large: what changes between two steps may be told as it was or as it is.
 
 use crate::counting::Standing;
 use crate::redundancy::Level;
@@ -6,7 +7,7 @@ use crate::{AdminState, Blocks, Node, NodeNumber, ReportKind, VolumeState, block
 use record::{BlockHandle, Store};
 use std::fmt::Write;
 use vocab::BlockId;
-use vocab::time::{Now, TimeMs};
+use vocab::time::{MonotonicMs, Now, TimeMs};
 
 /// What the account needs from elsewhere.
 pub struct Names<'a> {
@@ -16,37 +17,136 @@ pub struct Names<'a> {
     pub date: &'a dyn Fn(TimeMs) -> String,
 }
 
+/// How far an account is.
+#[derive(Clone, Debug)]
+enum Part {
+    Head,
+    /// A queue, behind a ticket.
+    Queue(Level, u64),
+    /// Blocks of which nothing can be decided yet, behind one.
+    Postponed(Option<BlockId>),
+    /// Copies under way that are still to be told.
+    Pending(Vec<(BlockId, MonotonicMs, usize)>),
+    /// Deletions of a node and of those after it, behind a block of it.
+    Deletions(NodeNumber, Option<BlockId>),
+    /// Corrupt blocks that are still to be told, the last one first.
+    Corrupt(Vec<BlockId>),
+    Nodes,
+    End,
+}
+
+/// An account under way: step it under one hold after another until it is done.
+#[derive(Clone, Debug)]
+pub struct Account {
+    part: Part,
+    text: String,
+}
+
+/// Queues in the order of the account; that of the missing blocks comes last.
+const QUEUES: [Level; 5] = [Level::Highest, Level::VeryLow, Level::Low, Level::BadlyDistributed, Level::Corrupt];
+
+impl Account {
+    /// Begins, behind these lines.
+    pub fn new(text: String) -> Account {
+        Account { part: Part::Head, text }
+    }
+
+    /// The lines so far.
+    pub fn into_text(self) -> String {
+        self.text
+    }
+
+    /// Goes on with up to `budget` blocks; whether it is done.
+    pub fn step(&mut self, blocks: &Blocks, store: &Store, now: Now, names: &Names<'_>, budget: usize) -> bool {
+        let out = &mut self.text;
+        self.part = match std::mem::replace(&mut self.part, Part::End) {
+            Part::Head => {
+                blocks.account_of_counts(out);
+                Part::Queue(QUEUES[0], 0)
+            }
+            Part::Queue(level, after) => {
+                let mut last = None;
+                for (ticket, id) in blocks.low.after(level, after).take(budget) {
+                    blocks.account_of_block(store, id, names, out);
+                    last = Some(ticket);
+                }
+                let next = QUEUES.iter().position(|queue| *queue == level).and_then(|at| QUEUES.get(at + 1));
+                match (last, next) {
+                    (Some(ticket), _) => Part::Queue(level, ticket),
+                    (None, Some(next)) => {
+                        if *next == Level::Corrupt {
+                            let missing = blocks.low.at(Level::Corrupt);
+                            let _ = writeln!(out, "Metasave: Blocks currently missing: {missing}");
+                        }
+                        Part::Queue(*next, 0)
+                    }
+                    (None, None) => {
+                        out.push_str("Mis-replicated blocks that have been postponed:\n");
+                        Part::Postponed(None)
+                    }
+                }
+            }
+            Part::Postponed(after) => {
+                let mut last = None;
+                for id in blocks.postponed.after(after).take(budget) {
+                    blocks.account_of_block(store, id, names, out);
+                    last = Some(id);
+                }
+                if last.is_some() {
+                    Part::Postponed(last)
+                } else {
+                    let _ = writeln!(out, "Metasave: Blocks being reconstructed: {}", blocks.pending.len());
+                    Part::Pending(blocks.pending.entries().collect())
+                }
+            }
+            Part::Pending(mut left) => {
+                for (id, since, copies) in left.drain(left.len().saturating_sub(budget)..) {
+                    blocks.account_of_copies(store, (id, since, copies), now, names, out);
+                }
+                if left.is_empty() { blocks.account_of_all_deletions(out) } else { Part::Pending(left) }
+            }
+            Part::Deletions(node, after) => blocks.account_of_deletions(node, after, budget, out),
+            Part::Corrupt(mut left) => {
+                for id in left.drain(left.len().saturating_sub(budget)..).rev() {
+                    blocks.account_of_corrupt(store, id, out);
+                }
+                if left.is_empty() { Part::Nodes } else { Part::Corrupt(left) }
+            }
+            Part::Nodes => {
+                let nodes = blocks.datanode_report(ReportKind::All);
+                let _ = writeln!(out, "Metasave: Number of datanodes: {}", nodes.len());
+                nodes.into_iter().for_each(|node| account_of_node(node, &(names.date)(node.last_update_wall), out));
+                Part::End
+            }
+            Part::End => Part::End,
+        };
+        matches!(self.part, Part::End)
+    }
+}
+
 impl Blocks {
-    /// The account, one line each.
-    pub fn account(&self, store: &Store, now: Now, names: &Names<'_>) -> String {
-        let mut out = String::new();
+    fn account_of_counts(&self, out: &mut String) {
         let count = |kind| self.datanode_report(kind).len();
         let _ = writeln!(out, "Live Datanodes: {}", count(ReportKind::Live));
         let _ = writeln!(out, "Dead Datanodes: {}", count(ReportKind::Dead));
-        let missing = self.low.at(Level::Corrupt);
-        let _ = writeln!(out, "Metasave: Blocks waiting for reconstruction: {}", self.low.len() - missing);
-        for level in [Level::Highest, Level::VeryLow, Level::Low, Level::BadlyDistributed] {
-            self.low.after(level, 0).for_each(|(_, id)| self.account_of_block(store, id, names, &mut out));
-        }
-        let _ = writeln!(out, "Metasave: Blocks currently missing: {missing}");
-        self.low.after(Level::Corrupt, 0).for_each(|(_, id)| self.account_of_block(store, id, names, &mut out));
-        out.push_str("Mis-replicated blocks that have been postponed:\n");
-        self.postponed.ids().for_each(|id| self.account_of_block(store, id, names, &mut out));
-        let _ = writeln!(out, "Metasave: Blocks being reconstructed: {}", self.pending.len());
-        for (id, since, copies) in self.pending.entries() {
-            let Some(b) = store.find_block(id) else { continue };
-            let began = (names.date)(TimeMs(now.wall.0 - now.monotonic.since(since) as i64));
-            // the hours, minutes and seconds of the date
-            let began = began.split(' ').nth(3).unwrap_or_default();
-            let block = block_text(&store.block_core(b));
-            let _ = writeln!(out, "{block} StartTime: {began} NumReconstructInProgress: {copies}");
-        }
-        self.account_of_deletions(&mut out);
-        self.account_of_corrupt(store, &mut out);
-        let nodes = self.datanode_report(ReportKind::All);
-        let _ = writeln!(out, "Metasave: Number of datanodes: {}", nodes.len());
-        nodes.into_iter().for_each(|node| account_of_node(node, &(names.date)(node.last_update_wall), &mut out));
-        out
+        let waiting = self.low.len() - self.low.at(Level::Corrupt);
+        let _ = writeln!(out, "Metasave: Blocks waiting for reconstruction: {waiting}");
+    }
+
+    fn account_of_copies(
+        &self,
+        store: &Store,
+        (id, since, copies): (BlockId, MonotonicMs, usize),
+        now: Now,
+        names: &Names<'_>,
+        out: &mut String,
+    ) {
+        let Some(b) = store.find_block(id) else { return };
+        let began = (names.date)(TimeMs(now.wall.0 - now.monotonic.since(since) as i64));
+        // the hours, minutes and seconds of the date
+        let began = began.split(' ').nth(3).unwrap_or_default();
+        let block = block_text(&store.block_core(b));
+        let _ = writeln!(out, "{block} StartTime: {began} NumReconstructInProgress: {copies}");
     }
 
     /// File, counts and places of a block.
@@ -82,29 +182,44 @@ impl Blocks {
         out.push('\n');
     }
 
-    fn account_of_deletions(&self, out: &mut String) {
-        let nodes = self.invalidation.nodes();
-        let _ = writeln!(
-            out,
-            "Metasave: Blocks {} waiting deletion from {} datanodes.",
-            self.invalidation.len(),
-            nodes.len()
-        );
-        for n in nodes {
-            let blocks: Vec<_> = self.invalidation.of(n).map(block_text).collect();
-            let _ = writeln!(out, "{}\n{}", self.name_of(n), blocks.join(","));
-        }
+    fn account_of_all_deletions(&self, out: &mut String) -> Part {
+        let (all, nodes) = (self.invalidation.len(), self.invalidation.nodes());
+        let _ = writeln!(out, "Metasave: Blocks {all} waiting deletion from {} datanodes.", nodes.len());
+        self.account_of_next_node(nodes.first().copied(), out)
     }
 
-    fn account_of_corrupt(&self, store: &Store, out: &mut String) {
+    fn account_of_next_node(&self, node: Option<NodeNumber>, out: &mut String) -> Part {
+        if let Some(node) = node {
+            let _ = writeln!(out, "{}", self.name_of(node));
+            return Part::Deletions(node, None);
+        }
         out.push_str("Corrupt Blocks:\n");
         let mut ids: Vec<BlockId> = self.corrupt.ids().collect();
-        ids.sort_unstable();
-        for id in ids {
-            let Some(b) = store.find_block(id) else { continue };
-            for (node, reason) in self.corrupt.of(id) {
-                self.account_of_replica(store, b, *node, reason.name(), out);
+        ids.sort_unstable_by(|a, b| b.cmp(a));
+        Part::Corrupt(ids)
+    }
+
+    /// A line of all deletions of a node, which may take many steps.
+    fn account_of_deletions(&self, n: NodeNumber, after: Option<BlockId>, budget: usize, out: &mut String) -> Part {
+        let mut last = None;
+        for block in self.invalidation.after(n, after).take(budget) {
+            if after.or(last).is_some() {
+                out.push(',');
             }
+            out.push_str(&block_text(block));
+            last = Some(block.id);
+        }
+        if last.is_some() {
+            return Part::Deletions(n, last);
+        }
+        out.push('\n');
+        self.account_of_next_node(self.invalidation.nodes().into_iter().find(|next| *next > n), out)
+    }
+
+    fn account_of_corrupt(&self, store: &Store, id: BlockId, out: &mut String) {
+        let Some(b) = store.find_block(id) else { return };
+        for (node, reason) in self.corrupt.of(id) {
+            self.account_of_replica(store, b, *node, reason.name(), out);
         }
     }
 

@@ -34,7 +34,7 @@ mod truncation;
 mod version;
 mod volume;
 
-pub use account::Names;
+pub use account::{Account, Names};
 pub use admin::LeavingStatus;
 pub use caching::Caching;
 pub use construction::{Construction, Expected, block_text};

@@ -7,6 +7,7 @@
 
 mod caching;
 mod checkpoint;
+mod count;
 mod gate;
 mod lock;
 mod online;
@@ -15,11 +16,12 @@ mod tick;
 mod turn;
 
 pub use checkpoint::Checkpoints;
+pub use count::Counted;
 pub use gate::{Gate, HaState};
-pub use lock::{HOLD_BUCKETS_MICROS, HoldTimes, StateLock};
+pub use lock::{HOLD_BUCKETS_MICROS, HoldTimes, LongHolds, StateLock};
 pub use online::{Encoded, ImageEncoder, NotMade, Online, OnlineSettings};
 pub use rolling::RollingUpgrade;
-pub use tick::TickSettings;
+pub use tick::{BlockBudget, TickSettings};
 pub use turn::{Decided, Witness};
 
 use arc_swap::{ArcSwap, Guard};
@@ -43,6 +45,8 @@ pub struct Engine {
     clock: Arc<dyn Clock>,
     reclaim: Notify,
     cache_scans: caching::CacheScans,
+    /// Who counts what a subtree uses, one at a time.
+    counts: tokio::sync::Mutex<()>,
     checkpoints: Checkpoints,
     online: Option<online::Online>,
 }
@@ -72,6 +76,7 @@ impl Engine {
             clock,
             reclaim,
             cache_scans: caching::CacheScans::default(),
+            counts: tokio::sync::Mutex::default(),
             checkpoints,
             online: None,
         }

@@ -1,12 +1,24 @@
 //! The state lock, with an account of how long it was held.
 
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
-use vocab::limits::HOLD_WARN_MICROS;
+use vocab::limits::{HOLD_WARN_MICROS, SLICE_MICROS};
 
 /// Upper bounds, in microseconds, of the buckets in which holds are counted; the last bucket is open.
 pub const HOLD_BUCKETS_MICROS: [u64; 7] = [10, 50, 200, 1_000, 5_000, 20_000, 100_000];
+
+/// Holds of one kind that were longer than a slice of time (1 ms).
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct LongHolds {
+    /// How many.
+    pub count: u64,
+    /// How many of them were long enough to be logged (5 ms).
+    pub logged: u64,
+    /// The longest, in nanoseconds.
+    pub longest_nanos: u64,
+}
 
 /// Counts of lock holds by duration.
 #[derive(Default, Debug)]
@@ -14,6 +26,8 @@ pub struct HoldTimes {
     counts: [AtomicU64; HOLD_BUCKETS_MICROS.len() + 1],
     total_nanos: AtomicU64,
     longest_nanos: AtomicU64,
+    /// By what was done; only holds that are longer than they should be come here.
+    long: Mutex<BTreeMap<&'static str, LongHolds>>,
 }
 
 impl HoldTimes {
@@ -24,6 +38,13 @@ impl HoldTimes {
         self.counts[bucket].fetch_add(1, Ordering::Relaxed);
         self.total_nanos.fetch_add(nanos, Ordering::Relaxed);
         self.longest_nanos.fetch_max(nanos, Ordering::Relaxed);
+        if micros > SLICE_MICROS {
+            let mut long = self.long.lock();
+            let of = long.entry(what).or_default();
+            of.count += 1;
+            of.logged += u64::from(micros > HOLD_WARN_MICROS);
+            of.longest_nanos = of.longest_nanos.max(nanos);
+        }
         if micros > HOLD_WARN_MICROS {
             tracing::warn!(what, micros, "state lock held for long");
         }
@@ -44,6 +65,10 @@ impl HoldTimes {
     /// Longest hold in nanoseconds.
     pub fn longest_nanos(&self) -> u64 {
         self.longest_nanos.load(Ordering::Relaxed)
+    }
+    /// Holds of more than a slice, by what was done.
+    pub fn long(&self) -> BTreeMap<&'static str, LongHolds> {
+        self.long.lock().clone()
     }
 }
 
@@ -107,5 +132,8 @@ mod tests {
         assert_eq!(lock.read_holds().holds(), 1);
         assert_eq!(lock.write_holds().counts()[5], 1, "between 5 and 20 ms");
         assert!(lock.write_holds().longest_nanos() >= 6_000_000);
+        assert!(lock.read_holds().long().is_empty());
+        let long = lock.write_holds().long()["long"];
+        assert_eq!((long.count, long.logged, long.longest_nanos), (1, 1, lock.write_holds().longest_nanos()));
     }
 }

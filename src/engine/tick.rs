@@ -25,22 +25,38 @@ const SECOND: Duration = Duration::from_secs(1);
 /// Inodes freed, or remembered answers forgotten, in one hold: a fraction of a slice of time, since the clock is read only between holds.
 const BATCH: usize = 256;
 
-/// Longest hold wanted of block work, in microseconds.
-const BLOCK_WORK_MICROS: u128 = 1_000;
+/// Longest hold wanted of work on blocks, in microseconds.
+const BLOCK_WORK_MICROS: u128 = SLICE_MICROS as u128;
 /// Replicas or blocks in the first step after a pause, and the most in any.
 const BLOCK_WORK_STEPS: (usize, usize) = (16, 1_024);
 
-/// How much the next step may do after one with `budget` took so long: what a block costs varies a hundredfold with what is to be decided about it.
-fn next_budget(budget: usize, spent: Duration) -> usize {
-    let micros = spent.as_micros();
-    if micros > BLOCK_WORK_MICROS {
-        // in proportion, so that one step too long is the last
-        let fitting = budget as u128 * (BLOCK_WORK_MICROS / 2) / micros;
-        (fitting as usize).clamp(1, BLOCK_WORK_STEPS.1)
-    } else if micros < BLOCK_WORK_MICROS / 4 {
-        (budget * 2).min(BLOCK_WORK_STEPS.1)
-    } else {
-        budget
+/// How many blocks or replicas the next hold may deal with: what one costs varies a hundredfold with what is to be decided about it.
+#[derive(Clone, Copy, Debug)]
+pub struct BlockBudget(usize);
+
+impl Default for BlockBudget {
+    fn default() -> BlockBudget {
+        BlockBudget(BLOCK_WORK_STEPS.0)
+    }
+}
+
+impl BlockBudget {
+    /// So many, at least 1.
+    pub fn blocks(self) -> usize {
+        self.0
+    }
+    /// The next one after a hold with this one took so long.
+    pub fn after(self, spent: Duration) -> BlockBudget {
+        let micros = spent.as_micros();
+        BlockBudget(if micros > BLOCK_WORK_MICROS {
+            // in proportion, so that one step too long is the last
+            let fitting = self.0 as u128 * (BLOCK_WORK_MICROS / 2) / micros;
+            (fitting as usize).clamp(1, BLOCK_WORK_STEPS.1)
+        } else if micros < BLOCK_WORK_MICROS / 4 {
+            (self.0 * 2).min(BLOCK_WORK_STEPS.1)
+        } else {
+            self.0
+        })
     }
 }
 
@@ -65,8 +81,9 @@ impl Engine {
         let mut pause = tokio::time::interval(SECOND);
         loop {
             pause.tick().await;
-            work.budget = BLOCK_WORK_STEPS.0;
+            let mut budget = BlockBudget::default();
             loop {
+                work.budget = budget.blocks();
                 if self.gate().state() != HaState::Active {
                     break;
                 }
@@ -75,7 +92,7 @@ impl Engine {
                     let since = Instant::now();
                     (work.step(state, now), since.elapsed())
                 });
-                work.budget = next_budget(work.budget, spent);
+                budget = budget.after(spent);
                 for node in &work.died {
                     tracing::warn!(node = ?node, "DataNode lost: no heartbeat");
                 }

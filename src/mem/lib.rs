@@ -22,6 +22,7 @@ pub mod persist;
 mod populate;
 mod prefetch;
 pub mod runs;
+pub mod sharded;
 pub mod side;
 mod slab;
 mod varint;

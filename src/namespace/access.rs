@@ -6,7 +6,7 @@ use record::{InodeHandle, KindTag, Store};
 use std::sync::Arc;
 use vocab::acl::{AclKind, AclScope};
 use vocab::refusal::PermissionDenied;
-use vocab::{Action, Caller, Mode, Refusal, SnapshotId};
+use vocab::{Action, Caller, InodeId, Mode, Refusal, SnapshotId};
 
 /// How a path is walked (Hadoop's `DirOp`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -344,23 +344,60 @@ impl<'a> Checker<'a> {
             return Ok(());
         }
         let path_of = |h: InodeHandle| text(&self.tree.path_of(self.store, h));
-        let mut open = vec![top];
-        while let Some(directory) = open.pop() {
-            let (list, count) = self.store.children(directory);
-            let left_out = ignore_empty && count == 0;
+        let mut left = budget;
+        while let Some((id, after)) = walk.next.take().or_else(|| walk.open.pop().map(|id| (id, Vec::new()))) {
+            let found = self.tree.find(self.store, id);
+            let Some(directory) = found.filter(|found| self.store.kind(*found) == KindTag::Directory) else { continue };
+            let left_out = ignore_empty && self.store.children(directory).1 == 0;
             if !left_out && !self.permits(directory, access) {
                 return Err(self.denied(directory, path_of(directory), access));
             }
             let sticky = self.store.mode(directory).sticky();
-            for child in self.tree.lists.iter(list) {
+            for child in self.tree.children_after(self.store, directory, &after).0 {
                 if sticky && self.violates_sticky(directory, child) {
+        let mut walk = SubtreeCheck::new(self.store.inode_id(top));
+        self.subtree_step(&mut walk, access, ignore_empty, usize::MAX).map(drop)
+    }
+
+    /// Goes on with a check of a subtree, for up to `budget` inodes; whether it is done.
+    ///
+    /// # Errors
+    /// `PermissionDenied` of the first directory that does not grant `access`, `AccessControl` of a child that a sticky one holds.
+    pub fn subtree_step(
+        &self,
+        walk: &mut SubtreeCheck,
+        access: Action,
+        ignore_empty: bool,
+        budget: usize,
+    ) -> Result<bool, Refusal> {
                     return Err(self.sticky_refusal(child, path_of(child), directory, path_of(directory)));
                 }
                 if self.store.kind(child) == KindTag::Directory {
-                    open.push(child);
+                    walk.open.push(self.store.inode_id(child));
+                }
+                left -= 1;
+                if left == 0 {
+                    walk.next = Some((id, self.store.name(child).to_vec()));
+                    return Ok(false);
                 }
             }
         }
-        Ok(())
+        Ok(true)
+    }
+}
+
+/// A check of all directories of a subtree that may stop after any number of inodes and go on in another hold of the lock; what vanished meanwhile is
+/// skipped.
+#[derive(Clone, Debug)]
+pub struct SubtreeCheck {
+    open: Vec<InodeId>,
+    /// The directory that is looked into, behind its last child that was.
+    next: Option<(InodeId, Vec<u8>)>,
+}
+
+impl SubtreeCheck {
+    /// Of everything from an inode down.
+    pub fn new(top: InodeId) -> SubtreeCheck {
+        SubtreeCheck { open: vec![top], next: None }
     }
 }

@@ -84,6 +84,7 @@ impl Build {
             snapshots: crate::snapshot::Snapshots::default(),
             erasure_coding: Policies::default(),
             zones: BTreeSet::new(),
+            counting: None,
         }
     }
 

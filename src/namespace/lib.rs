@@ -13,6 +13,7 @@ pub mod check;
 pub mod children;
 pub mod codec;
 pub mod construction;
+mod counting;
 mod encryption;
 pub mod erasure_coding;
 pub mod lease;
@@ -28,7 +29,7 @@ pub mod summary;
 mod walker;
 mod ways;
 
-pub use access::{Checker, Walk, Wanted};
+pub use access::{Checker, SubtreeCheck, Walk, Wanted};
 pub use construction::Construction;
 pub use quota::QuotaRecord;
 pub use resolve::Resolved;
@@ -64,6 +65,8 @@ pub struct Tree {
     pub erasure_coding: erasure_coding::Policies,
     /// Roots of encryption zones, as their attributes say.
     zones: BTreeSet<InodeHandle>,
+    /// Of what somebody counts the use in steps.
+    counting: Option<counting::Counting>,
 }
 
 /// Owner, group and mode of a root directory (image, format).
@@ -111,6 +114,7 @@ impl Tree {
             snapshots: snapshot::Snapshots::default(),
             erasure_coding: erasure_coding::Policies::default(),
             zones: BTreeSet::new(),
+            counting: None,
         };
         let quota = vocab::quota::Quota { namespace: Some(quota::ROOT_NAMESPACE), ..Default::default() };
         tree.set_quota_limits(store, root, quota);
@@ -139,6 +143,7 @@ impl Tree {
     pub fn link(&mut self, store: &mut Store, parent: InodeHandle, child: InodeHandle) -> bool {
         let (list, count) = store.children(parent);
         let Some(list) = self.lists.insert(store, list, child) else { return false };
+        self.count_children(parent);
         store.set_children(parent, list, count + 1);
         store.set_parent(child, Some(parent));
         true
@@ -147,6 +152,7 @@ impl Tree {
     /// Takes a child out of its parent's list. Its own link upwards is cleared.
     pub fn unlink(&mut self, store: &mut Store, child: InodeHandle) {
         let Some(parent) = store.parent(child) else { return };
+        self.count_children(parent);
         let (list, count) = store.children(parent);
         if let Some((_, list)) = self.lists.remove(store, list, store.name(child)) {
             store.set_children(parent, list, count - 1);

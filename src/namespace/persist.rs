@@ -62,6 +62,7 @@ impl Tree {
             detached: (0..rest.length(17)?).map(|_| Detached::restore(rest)).collect::<Result<_, _>>()?,
             inode_count: rest.u64()?,
             moves: 0,
+            counting: None,
             ways: crate::ways::Ways::default(),
             snapshots: crate::snapshot::Snapshots::restore(rest)?,
             erasure_coding: Policies::restore(rest)?,

@@ -195,7 +195,11 @@ impl Tree {
             self.quotas.remove(key(directory));
             store.set_features(directory, features.without(Features::QUOTA));
         } else if !self.edit_quota(directory, |record| record.limits = limits) {
-            let usage = self.subtree_usage(store, directory);
+            let usage = self.counted(directory).unwrap_or_else(|| {
+                // what is being freed is not walked to
+                self.uncharge(store.inode_id(directory));
+                self.subtree_usage(store, directory)
+            });
             self.put_quota(directory, &QuotaRecord { limits, usage });
             store.set_features(directory, features.with(Features::QUOTA));
         }
@@ -204,6 +208,7 @@ impl Tree {
     /// Whether the root is the only directory with a quota, so that no walk upwards has to look for others.
     pub fn only_root_has_quota(&self, store: &Store) -> bool {
         self.quotas.len() == 1 && store.features(self.root).contains(Features::QUOTA)
+            self.uncharge(store.inode_id(directory));
     }
     /// Whether every inode is below the root: nothing waits to be freed, nothing is kept for a snapshot.
     fn all_attached(&self) -> bool {
@@ -226,6 +231,7 @@ impl Tree {
                 self.quotas.edit(key(inode), |bytes| add_use(bytes, delta));
             }
             current = parent;
+        self.count_change(store, directory, delta);
         }
     }
 

@@ -69,10 +69,20 @@ impl Tree {
             }
             above = store.parent(directory);
         }
+        if let Some(counted) = self.count_departure(store, top).map(|counted| store.inode_id(counted))
+            && !charged.contains(&counted)
+        {
+            charged.push(counted);
+        }
         self.unlink(store, top);
         let features = store.features(top);
         store.set_features(top, features.with(Features::DETACHED));
         self.detached.push_back(Detached { charged, storage_policy, open: vec![top] });
+    }
+
+    /// A directory has no quota any more: what is freed is nothing to it.
+    pub(crate) fn uncharge(&mut self, directory: InodeId) {
+        self.detached.iter_mut().for_each(|job| job.charged.retain(|id| *id != directory));
     }
 
     /// Whether subtrees wait to be freed.
@@ -142,6 +152,7 @@ impl Tree {
             if let Some(directory) = store.find_inode(*id) {
                 self.quotas.edit(key(directory), |bytes| add_use(bytes, &usage));
             }
+                self.count_freed(directory, &usage);
         }
     }
 

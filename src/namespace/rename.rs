@@ -1,22 +1,43 @@
 //! Moving an inode to another directory and name, and removing a single one.
 
 use crate::{Tree, quota};
-use record::{Features, InodeHandle, Store};
+use record::{Features, InodeHandle, KindTag, Store};
 use vocab::quota::Usage;
 
 impl Tree {
     /// Moves an inode below `parent` under `name`, which must be free. Quota use moves along; where no quota directory sees a difference, the
     /// subtree is not walked.
     pub fn rename(&mut self, store: &mut Store, inode: InodeHandle, parent: InodeHandle, name: &[u8]) {
+        let before = self.usage_to_move(store, inode, parent);
+        self.rename_counted(store, inode, parent, name, before);
+    }
+
+    /// What an inode counts that is about to move; `None` where no quota directory sees a difference.
+    pub(crate) fn usage_to_move(&self, store: &Store, inode: InodeHandle, parent: InodeHandle) -> Option<Usage> {
+        let moved = store.parent(inode).is_some_and(|from| self.move_changes_usage(store, from, parent, inode));
+        moved.then(|| self.subtree_usage_known(store, inode))
+    }
+
+    /// [`Tree::rename`] of what [`Tree::usage_to_move`] has counted.
+    pub(crate) fn rename_counted(
+        &mut self,
+        store: &mut Store,
+        inode: InodeHandle,
+        parent: InodeHandle,
+        name: &[u8],
+        before: Option<Usage>,
+    ) {
         let Some(from) = store.parent(inode) else { return };
-        let moved = self.move_changes_usage(store, from, parent, inode);
-        let before = if moved { self.subtree_usage_known(store, inode) } else { Usage::default() };
+        let inherited = |tree: &Tree, store: &Store| tree.storage_policy(store, inode);
+        let policy = inherited(self, store);
+        self.count_move(store, inode, parent, before.is_some());
         self.unlink(store, inode);
         store.rename(inode, name);
         let linked = self.link(store, parent, inode);
         debug_assert!(linked, "the name is free");
-        if moved {
-            let after = self.subtree_usage_known(store, inode);
+        if let Some(before) = before {
+            // the same, unless its kinds are others
+            let after = if inherited(self, store) == policy { before } else { self.recount(store, inode) };
             self.add_usage(store, from, &quota::negated(&before));
             self.add_usage(store, parent, &after);
         }
@@ -35,17 +56,19 @@ impl Tree {
             return false;
         }
         let common = self.common_ancestor(store, from, to);
-        let quota_below = |mut directory: InodeHandle| {
-            while directory != common {
-                if store.features(directory).contains(Features::QUOTA) {
-                    return true;
-                }
-                let Some(above) = store.parent(directory) else { break };
-                directory = above;
+        self.has_quota_below(store, from, common) || self.has_quota_below(store, to, common)
+    }
+
+    /// Whether `directory`, or one above it below `top`, has a quota.
+    pub fn has_quota_below(&self, store: &Store, mut directory: InodeHandle, top: InodeHandle) -> bool {
+        while directory != top {
+            if store.features(directory).contains(Features::QUOTA) {
+                return true;
             }
-            false
-        };
-        quota_below(from) || quota_below(to)
+            let Some(above) = store.parent(directory) else { break };
+            directory = above;
+        }
+        false
     }
 
     /// The deepest directory above (or equal to) both.
@@ -76,12 +99,15 @@ impl Tree {
     pub fn subtree_usage_known(&self, store: &Store, top: InodeHandle) -> Usage {
         match self.quota(store, top) {
             Some(record) => record.usage,
-            None => self.subtree_usage(store, top),
+            None => self.counted(top).unwrap_or_else(|| self.subtree_usage(store, top)),
         }
     }
 
     /// Removes an inode without children and blocks. Quota use is the caller's.
     pub fn remove_emptied(&mut self, store: &mut Store, inode: InodeHandle) {
+        if store.kind(inode) == KindTag::Directory {
+            self.lose_count();
+        }
         self.close(store, inode);
         self.unlink(store, inode);
         self.forget_sides(inode, store.features(inode));

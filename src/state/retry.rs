@@ -1,8 +1,7 @@
 //! Answers of at-most-once calls, so that a repeated call is answered and not done again. Filled by `apply` from the ids in the records;
 //! soft: it is not in the image, and its ages do not count for the digest.
 
-use hashbrown::HashMap;
-use std::collections::VecDeque;
+use mem::sharded::{PiecedQueue, ShardedMap};
 use std::sync::Arc;
 use vocab::time::MonotonicMs;
 use vocab::{Block, InodeId, RpcIds};
@@ -36,8 +35,8 @@ pub struct RetryEntry {
 /// The cache.
 #[derive(Debug, Default)]
 pub struct RetryCache {
-    entries: HashMap<RpcIds, RetryEntry>,
-    order: VecDeque<(MonotonicMs, RpcIds)>,
+    entries: ShardedMap<RpcIds, RetryEntry>,
+    order: PiecedQueue<(MonotonicMs, RpcIds)>,
     now: MonotonicMs,
 }
 

@@ -14,7 +14,7 @@ use ops::read::defaults::get_server_defaults;
 use ops::read::erasure_coding::{get_erasure_coding_policies, get_erasure_coding_policy};
 use ops::read::file_info::{get_file_info, get_located_file_info, get_preferred_block_size};
 use ops::read::listing::ListingVisitor;
-use ops::read::meta_save::meta_save;
+use ops::read::meta_save::MetaSave;
 use ops::read::snapshots::{get_snapshot_diff, get_snapshot_diff_listing, get_snapshot_listing, get_snapshottable};
 use ops::read::statistics::{get_block_group_stats, get_fs_stats, get_replicated_block_stats};
 use ops::status::{FileStatus, LocatedBlocks};
@@ -216,8 +216,10 @@ fn figures(world: &mut World, line: &Line) -> Option<Printed> {
         })),
         "figures" => Some(Ok(sums(view))),
         "datanodes" => Some(data_nodes(view, line)),
-        "meta-save" => Some(meta_save(view, &|time| time.0.to_string()).map(|account| {
-            account.lines().map(|line| format!("{}\n", line.trim_end())).collect()
+        "meta-save" => Some(MetaSave::begin(view).map(|mut account| {
+            // a block at a time: what is told does not depend on the steps
+            while !account.step(view, &|time| time.0.to_string(), 1) {}
+            account.text().lines().map(|line| format!("{}\n", line.trim_end())).collect()
         })),
         _ => None,
     })

@@ -1,7 +1,8 @@
 //! Corrupt replicas and why they are so (Hadoop's `CorruptReplicasMap`). The replica's own flag says the same, for counting.
 
 use crate::NodeNumber;
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashSet;
+use mem::sharded::ShardedMap;
 use smallvec::SmallVec;
 use vocab::BlockId;
 
@@ -36,7 +37,7 @@ impl CorruptReason {
 /// Corrupt replicas by block.
 #[derive(Debug, Default)]
 pub struct Corrupt {
-    by_block: HashMap<BlockId, SmallVec<[(NodeNumber, CorruptReason); 1]>>,
+    by_block: ShardedMap<BlockId, SmallVec<[(NodeNumber, CorruptReason); 1]>>,
     /// Those of the blocks that are striped groups.
     groups: HashSet<BlockId>,
 }
@@ -47,7 +48,7 @@ impl Corrupt {
         if striped {
             self.groups.insert(id);
         }
-        let list = self.by_block.entry(id).or_default();
+        let list = self.by_block.get_or_insert_with(id, SmallVec::new);
         match list.iter_mut().find(|(n, _)| *n == node) {
             Some(entry) => entry.1 = reason,
             None => list.push((node, reason)),
@@ -87,6 +88,6 @@ impl Corrupt {
     }
     /// Ids of these blocks, in no order.
     pub fn ids(&self) -> impl Iterator<Item = BlockId> + '_ {
-        self.by_block.keys().copied()
+        self.by_block.iter().map(|(id, _)| *id)
     }
 }

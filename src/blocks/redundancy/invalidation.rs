@@ -47,9 +47,11 @@ impl Invalidation {
     pub fn nodes(&self) -> Vec<NodeNumber> {
         self.by_node.keys().copied().collect()
     }
-    /// Replicas of a node to delete.
-    pub fn of(&self, node: NodeNumber) -> impl Iterator<Item = &Block> {
-        self.by_node.get(&node).into_iter().flat_map(BTreeMap::values)
+    /// Replicas of a node to delete, in order of their ids, behind one.
+    pub fn after(&self, node: NodeNumber, id: Option<BlockId>) -> impl Iterator<Item = &Block> {
+        use std::ops::Bound::{Excluded, Unbounded};
+        let from = id.map_or(Unbounded, Excluded);
+        self.by_node.get(&node).into_iter().flat_map(move |all| all.range((from, Unbounded)).map(|(_, block)| block))
     }
     /// Takes up to `n` replicas of a node out.
     pub fn take(&mut self, node: NodeNumber, n: usize) -> Vec<Block> {

@@ -1,6 +1,6 @@
 //! Blocks with too few replicas, by urgency (Hadoop's `LowRedundancyBlocks`).
 
-use hashbrown::HashMap;
+use mem::sharded::ShardedMap;
 use std::collections::BTreeMap;
 use vocab::BlockId;
 
@@ -60,7 +60,7 @@ pub enum Sort {
 #[derive(Debug, Default)]
 pub struct LowRedundancy {
     /// Where each block stands: level, ticket and sort.
-    place: HashMap<BlockId, (Level, u64, Sort)>,
+    place: ShardedMap<BlockId, (Level, u64, Sort)>,
     queues: [BTreeMap<u64, BlockId>; 5],
     /// Ticket after which each queue is walked on.
     cursor: [u64; 5],

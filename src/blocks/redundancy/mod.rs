@@ -20,24 +20,24 @@ pub use review::Scan;
 pub use work::Round;
 
 use crate::NodeNumber;
-use hashbrown::HashMap;
+use mem::sharded::{PiecedQueue, ShardedMap};
 use smallvec::SmallVec;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 use vocab::BlockId;
 use vocab::time::MonotonicMs;
 
 /// Replicas beyond the wanted number that were queued for deletion, until their nodes confirm.
 #[derive(Debug, Default)]
 pub struct Excess {
-    by_block: HashMap<BlockId, SmallVec<[NodeNumber; 1]>>,
-    order: VecDeque<(MonotonicMs, NodeNumber, BlockId)>,
+    by_block: ShardedMap<BlockId, SmallVec<[NodeNumber; 1]>>,
+    order: PiecedQueue<(MonotonicMs, NodeNumber, BlockId)>,
     count: usize,
 }
 
 impl Excess {
     /// Adds one.
     pub fn add(&mut self, node: NodeNumber, id: BlockId, now: MonotonicMs) {
-        let list = self.by_block.entry(id).or_default();
+        let list = self.by_block.get_or_insert_with(id, SmallVec::new);
         if !list.contains(&node) {
             list.push(node);
             self.count += 1;
@@ -105,9 +105,10 @@ impl Postponed {
     pub fn remove(&mut self, id: BlockId) {
         self.ids.remove(&id);
     }
-    /// All of them.
-    pub fn ids(&self) -> impl Iterator<Item = BlockId> + '_ {
-        self.ids.iter().copied()
+    /// Those behind one, in order.
+    pub fn after(&self, id: Option<BlockId>) -> impl Iterator<Item = BlockId> + '_ {
+        use std::ops::Bound::{Excluded, Unbounded};
+        self.ids.range((id.map_or(Unbounded, Excluded), Unbounded)).copied()
     }
     /// How many there are.
     pub fn len(&self) -> usize {
@@ -119,9 +120,7 @@ impl Postponed {
     }
     /// The next ones to look at again, going round.
     pub fn next(&mut self, budget: usize) -> Vec<BlockId> {
-        use std::ops::Bound::{Excluded, Unbounded};
-        let from = self.cursor.map_or(Unbounded, Excluded);
-        let out: Vec<BlockId> = self.ids.range((from, Unbounded)).take(budget).copied().collect();
+        let out: Vec<BlockId> = self.after(self.cursor).take(budget).collect();
         self.cursor = if out.len() < budget { None } else { out.last().copied() };
         out
     }

@@ -1,9 +1,8 @@
 //! Copies that were ordered and are not reported yet (Hadoop's `PendingReconstructionBlocks`).
 
 use crate::NodeNumber;
-use hashbrown::HashMap;
+use mem::sharded::{PiecedQueue, ShardedMap};
 use smallvec::SmallVec;
-use std::collections::VecDeque;
 use vocab::BlockId;
 use vocab::time::MonotonicMs;
 
@@ -16,15 +15,15 @@ struct Entry {
 /// Copies under way, by block.
 #[derive(Debug, Default)]
 pub struct Pending {
-    entries: HashMap<BlockId, Entry>,
+    entries: ShardedMap<BlockId, Entry>,
     /// Entries in order of their time; those that were renewed or removed are skipped.
-    order: VecDeque<(MonotonicMs, BlockId)>,
+    order: PiecedQueue<(MonotonicMs, BlockId)>,
 }
 
 impl Pending {
     /// Adds targets of a block; its timeout starts anew.
     pub fn add(&mut self, id: BlockId, targets: &[NodeNumber], now: MonotonicMs) {
-        let entry = self.entries.entry(id).or_insert_with(|| Entry { since: now, targets: SmallVec::new() });
+        let entry = self.entries.get_or_insert_with(id, || Entry { since: now, targets: SmallVec::new() });
         for t in targets {
             if !entry.targets.contains(t) {
                 entry.targets.push(*t);
@@ -67,15 +66,17 @@ impl Pending {
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
-    /// Takes out up to `budget` blocks whose copies did not arrive within `age_ms`, with the nodes that owe one.
+    /// Looks at the oldest `budget` orders, and takes out the blocks whose copies did not arrive within `age_ms`, with the nodes that owe one; whether
+    /// there may be more.
     pub fn expire(
         &mut self,
         now: MonotonicMs,
         age_ms: u64,
         budget: usize,
-    ) -> Vec<(BlockId, SmallVec<[NodeNumber; 2]>)> {
+    ) -> (Vec<(BlockId, SmallVec<[NodeNumber; 2]>)>, bool) {
         let mut out = Vec::new();
-        while out.len() < budget {
+        // orders of copies that have arrived are in the queue too
+        for _ in 0..budget {
             match self.order.front() {
                 Some((since, _)) if now.since(*since) > age_ms => {
                     let (since, id) = self.order.pop_front().expect("there is a front");
@@ -83,10 +84,10 @@ impl Pending {
                         out.push((id, self.entries.remove(&id).expect("seen").targets));
                     }
                 }
-                _ => break,
+                _ => return (out, false),
             }
         }
-        out
+        (out, true)
     }
 }
 
@@ -102,8 +103,13 @@ mod tests {
         assert_eq!(p.count(BlockId(1)), 2);
         assert!(!p.arrived(BlockId(1), NodeNumber(1)));
         p.add(BlockId(1), &[NodeNumber(3)], MonotonicMs(50));
-        let late = p.expire(MonotonicMs(40), 30, 10);
-        assert_eq!(late.len(), 1, "the renewed one is not late");
+        assert_eq!(
+            p.expire(MonotonicMs(40), 30, 1),
+            (Vec::new(), true),
+            "the renewed one is not late, but was looked at"
+        );
+        let (late, more) = p.expire(MonotonicMs(40), 30, 10);
+        assert_eq!((late.len(), more), (1, false));
         assert_eq!(late[0].0, BlockId(2));
         assert!(!p.arrived(BlockId(1), NodeNumber(2)) && p.arrived(BlockId(1), NodeNumber(3)));
         assert!(p.is_empty());

@@ -167,36 +167,52 @@ pub struct CorruptBlock {
     pub pasts: Vec<Vec<u8>>,
 }
 
-/// Blocks without a good replica below a path: as many of them as one answer may have after the first `skip` missing blocks, in the past too if
-/// `pasts` is set; and how many missing blocks were looked at in all. None if no block is missing.
-///
-/// # Errors
-/// `AccessControl` for all but superusers; `Io` while the queues are not filled yet.
-pub fn corrupt_blocks(
-    view: &View<'_>,
-    below: &[u8],
+/// A search for blocks without a good replica below a path, in the past too if that is asked for: step it under one hold after another until it is
+/// done.
+#[derive(Clone, Debug)]
+pub struct CorruptBlocksWalk {
+    below: Vec<u8>,
     skip: u64,
     pasts: bool,
-) -> Result<(Vec<CorruptBlock>, u64), Refusal> {
-    superuser_for(view.settings, view.caller, "listCorruptFileBlocks")?;
-    let limit = view.settings.corrupt_files_limit;
-    if !view.state.blocks.populating_queues() {
-        let text = "Cannot run listCorruptFileBlocks because replication queues have not been initialized.";
-        return Err(Refusal::io(text));
-    }
-    let (mut found, mut seen) = (Vec::new(), 0);
-    for (_, block) in view.state.blocks.missing_blocks(0) {
-        seen += 1;
-        if seen <= skip {
-            continue;
+    /// Place in the queue of missing blocks.
+    ticket: u64,
+    /// As many as one answer may have.
+    pub found: Vec<CorruptBlock>,
+    /// Missing blocks that were looked at or skipped.
+    pub seen: u64,
+}
+
+impl CorruptBlocksWalk {
+    /// Begins after the first `skip` missing blocks.
+    ///
+    /// # Errors
+    /// `AccessControl` for all but superusers; `Io` while the queues are not filled yet.
+    pub fn begin(view: &View<'_>, below: &[u8], skip: u64, pasts: bool) -> Result<CorruptBlocksWalk, Refusal> {
+        superuser_for(view.settings, view.caller, "listCorruptFileBlocks")?;
+        if !view.state.blocks.populating_queues() {
+            let text = "Cannot run listCorruptFileBlocks because replication queues have not been initialized.";
+            return Err(Refusal::io(text));
         }
-        let path = path_of(view, block).filter(|path| is_below(path, below));
-        found.extend(path.and_then(|path| corrupt_block(view, block, path, pasts)));
-        if found.len() >= limit {
-            break;
-        }
+        Ok(CorruptBlocksWalk { below: below.to_vec(), skip, pasts, ticket: 0, found: Vec::new(), seen: 0 })
     }
-    Ok((found, seen))
+
+    /// Looks at up to `budget` more; whether it is done.
+    pub fn step(&mut self, view: &View<'_>, budget: usize) -> bool {
+        let mut looked = 0;
+        for (ticket, block) in view.state.blocks.missing_blocks(self.ticket).take(budget) {
+            (self.ticket, looked) = (ticket, looked + 1);
+            self.seen += 1;
+            if self.seen <= self.skip {
+                continue;
+            }
+            let path = path_of(view, block).filter(|path| is_below(path, &self.below));
+            self.found.extend(path.and_then(|path| corrupt_block(view, block, path, self.pasts)));
+            if self.found.len() >= view.settings.corrupt_files_limit {
+                return true;
+            }
+        }
+        looked < budget
+    }
 }
 
 fn corrupt_block(view: &View<'_>, id: BlockId, path: Vec<u8>, pasts: bool) -> Option<CorruptBlock> {

@@ -7,7 +7,7 @@ use record::{InodeHandle, KindTag};
 use std::borrow::Cow;
 use vocab::layout::Feature;
 use vocab::quota::Quota;
-use vocab::{Refusal, StorageKind};
+use vocab::{InodeId, Refusal, StorageKind};
 
 /// "Leave as it is" (`HdfsConstants.QUOTA_DONT_SET`).
 pub const UNCHANGED: i64 = i64::MAX;
@@ -78,7 +78,20 @@ impl Write for SetQuota {
     }
 }
 
+/// Inodes below a directory that are counted in the hold that sets its first quota.
+const COUNTED_AT_ONCE: u64 = 1 << 12;
+
 impl SetQuota {
+    /// The directory whose use must be counted, and is better counted before: it is large and has no quota yet. What speaks against the call is said
+    /// when it runs.
+    pub fn counts(&self, view: &View<'_>) -> Option<InodeId> {
+        self.prepare(view).ok()?;
+        let (tree, store) = (&view.state.tree, &view.state.store);
+        let directory = view.resolve(&self.path, Walk::Write).ok()?.last()?;
+        let is_new = store.kind(directory) == KindTag::Directory && tree.quota(store, directory).is_none();
+        (is_new && !tree.has_at_most(store, directory, COUNTED_AT_ONCE)).then(|| store.inode_id(directory))
+    }
+
     /// The record with the resulting limits; `None` if nothing changes.
     fn record(&self, view: &View<'_>, directory: InodeHandle, path: Vec<u8>) -> Option<Record<'static>> {
         let limits = view.state.tree.quota(&view.state.store, directory).map_or(Quota::default(), |q| q.limits);

@@ -89,6 +89,9 @@ fn check_limits(view: &View<'_>, inode: InodeHandle, from: &Resolved<'_>, to: &R
     if parent == common && !stays {
         return Ok(());
     }
+    if !tree.has_quota_below(store, parent, common) && !stays {
+        return Ok(());
+    }
     let gone = to.last().map_or(Usage::default(), |old| tree.subtree_usage_known(store, old));
     let delta = difference(&tree.subtree_usage_known(store, inode), &gone);
     tree.verify_quota(store, parent, Some(common).filter(|_| !stays), &delta)

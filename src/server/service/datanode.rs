@@ -7,7 +7,7 @@ use super::table::Datanode;
 use super::{Answer, EMPTY, Identity, Shared, bad_view, decode, message, topology};
 use blocks::{IncrementalEntry, Registration, ReportContext, ReportStart, Resolved, VolumeId};
 use bytes::Bytes;
-use engine::{Engine, HaState};
+use engine::{BlockBudget, Engine, HaState};
 use hadoop_proto::datanode as proto;
 use hadoop_proto::datanode::error_report_request_proto::ErrorCode;
 use hadoop_proto::hdfs::{
@@ -21,10 +21,11 @@ use observe::remote_exception::class;
 use ops::datanode::{BadBlock, BadPlace, CommitBlockSynchronization, report_bad_blocks};
 use state::State;
 use std::sync::Arc;
+use std::time::Instant;
 use vocab::time::Now;
 use vocab::{BlockId, Caller, GenerationStamp, Refusal};
 
-/// Replicas of a full report that are applied under one hold of the lock.
+/// Replicas of a full report that are decoded at a time.
 const SLICE: usize = 1_000;
 
 pub(super) async fn serve(shared: &Shared, method: Datanode, caller: &Caller, body: Bytes) -> Answer {
@@ -223,7 +224,7 @@ fn one_report(
         turn.soft().blocks.begin_report(registration, volume, now)
     });
     let ReportStart::Go(mut report) = begun.answer? else { return Ok(()) };
-    let mut slice = Vec::with_capacity(SLICE);
+    let (mut slice, mut budget) = (Vec::with_capacity(SLICE), BlockBudget::default());
     loop {
         for replica in replicas.by_ref().take(SLICE) {
             slice.push(convert::reported(&replica.map_err(|e| RemoteException::bad_request(e.to_string()))?));
@@ -231,22 +232,34 @@ fn one_report(
         if slice.is_empty() {
             break;
         }
-        let going = engine.turn("blockReport", caller, |turn| {
-            let state = turn.soft();
-            let mut slice = slice.drain(..);
-            while state.blocks.report_slice(&mut state.store, &mut report, &mut slice, SLICE) {}
-        });
-        let () = going.answer;
+        let mut decoded = slice.drain(..);
+        while decoded.len() > 0 {
+            let taken = engine.turn("blockReport", caller, |turn| {
+                let (state, since) = (turn.soft(), Instant::now());
+                let mut some = decoded.by_ref().take(budget.blocks());
+                while state.blocks.report_slice(&mut state.store, &mut report, &mut some, SLICE) {}
+                // of a report that another one has overtaken none is taken
+                some.for_each(drop);
+                since.elapsed()
+            });
+            budget = budget.after(taken.answer);
+            // those who wait go first
+            std::thread::yield_now();
+        }
     }
     loop {
-        let more = engine.turn("blockReport", caller, |turn| {
-            let now = turn.view().now;
+        let finished = engine.turn("blockReport", caller, |turn| {
+            let (now, since) = (turn.view().now, Instant::now());
             let state = turn.soft();
-            state.blocks.finish_report(&mut state.store, &mut report, SLICE, now)
+            let more = state.blocks.finish_report(&mut state.store, &mut report, budget.blocks(), now);
+            (more, since.elapsed())
         });
-        if !more.answer {
+        let (more, spent) = finished.answer;
+        if !more {
             break;
         }
+        budget = budget.after(spent);
+        std::thread::yield_now();
     }
     tracing::debug!(datanode = %registration.id, volume = %volume.id, unknown = report.unknown, missing = report.missing, "full report taken");
     Ok(())

@@ -3,7 +3,7 @@
 use super::{Check, End};
 use crate::service::refusal_text;
 use ops::read::file_info::get_file_info;
-use ops::read::fsck::{CorruptBlock, FileCheck, check_file, corrupt_blocks};
+use ops::read::fsck::{CorruptBlock, CorruptBlocksWalk, FileCheck, check_file};
 use ops::read::listing::{ListingVisitor, get_listing};
 use ops::read::snapshots::{Snapshottable, get_snapshottable};
 use ops::status::{FileStatus, LocatedBlocks};
@@ -13,6 +13,8 @@ use vocab::{Refusal, storage_policy};
 
 /// Files looked at under one hold of the lock.
 const FILES_AT_A_TIME: usize = 32;
+/// Missing blocks looked at under one hold.
+const CORRUPT_SLICE: usize = 500;
 /// A line end is sent after so many entries, to show that the check goes on.
 const PROGRESS_EVERY: u64 = 1_000;
 
@@ -94,7 +96,7 @@ impl Check {
         });
         let Some(root) = root.map_err(failed)? else { return Ok(false) };
         if self.asked.corrupt_only {
-            self.list_corrupt()?;
+            self.list_corrupt().await?;
             return Ok(true);
         }
         let mut frames = vec![Frame { path: String::new(), entries: VecDeque::from([root]), next: None }];
@@ -205,15 +207,19 @@ impl Check {
     }
 
     /// Blocks without a good replica, from the cookie of an earlier answer on.
-    fn list_corrupt(&mut self) -> Result<(), End> {
+    async fn list_corrupt(&mut self) -> Result<(), End> {
         let path = self.asked.path.clone();
         let pasts = self.asked.snapshots;
         let after: u64 = self.asked.after.as_deref().and_then(|cookie| cookie.parse().ok()).unwrap_or(0);
-        let found =
-            self.shared.engine.view("fsck", &self.caller, |view| corrupt_blocks(view, path.as_bytes(), after, pasts));
-        let (blocks, seen) = found.map_err(failed)?;
-        let cookie = seen.max(after);
-        let lines: Vec<String> = blocks.iter().flat_map(corrupt_lines).collect();
+        let engine = self.shared.engine.clone();
+        let begun =
+            engine.view("fsck", &self.caller, |view| CorruptBlocksWalk::begin(view, path.as_bytes(), after, pasts));
+        let mut walk = begun.map_err(failed)?;
+        while !engine.view("fsck", &self.caller, |view| walk.step(view, CORRUPT_SLICE)) {
+            tokio::task::yield_now().await;
+        }
+        let cookie = walk.seen.max(after);
+        let lines: Vec<String> = walk.found.iter().flat_map(corrupt_lines).collect();
         let count = match lines.len() {
             0 if cookie == 0 => "no".to_owned(),
             0 => "no more".to_owned(),

@@ -2,7 +2,7 @@
 
 use super::super::convert::nested;
 use super::super::convert::status::put_status;
-use super::super::{EMPTY, Writing, bad_view, decode};
+use super::super::{Answer, EMPTY, Writing, bad_view, decode, superuser};
 use super::zones::GivenKey;
 use super::{Request, boolean};
 use bytes::BytesMut;
@@ -14,12 +14,15 @@ use hadoop_proto::view::client as view;
 use observe::RemoteException;
 use ops::write::concat::Concat;
 use ops::write::create::Create;
-use ops::write::delete::Delete;
+use ops::write::delete::{Delete, DeleteCheck};
 use ops::write::mkdirs::Mkdirs;
 use ops::write::new_node::CreateModes;
 use ops::write::rename::{Rename, Rename2};
 use ops::write::symlink::CreateSymlink;
 use vocab::Mode;
+
+/// Inodes looked at in one hold before a large directory is deleted.
+const CHECK_SLICE: usize = 1_000;
 
 fn modes(masked: &view::FsPermission<'_>, unmasked: Option<&view::FsPermission<'_>>) -> CreateModes {
     CreateModes { masked: Mode::new(masked.perm as u16), unmasked: unmasked.map(|m| Mode::new(m.perm as u16)) }
@@ -72,11 +75,44 @@ pub(super) fn create(request: &Request<'_>, data_key: Option<GivenKey>) -> Writi
     })
 }
 
-pub(super) fn delete(request: &Request<'_>) -> Writing {
+fn deletion(request: &Request<'_>) -> Result<Delete, RemoteException> {
     let asked =
         view::DeleteRequest::parse(request.body).map_err(|e| bad_view::<DeleteRequestProto>(request.body, e))?;
-    let operation = Delete { path: asked.src.to_str().into_owned().into_bytes(), recursive: asked.recursive };
-    request.write(operation, boolean)
+    Ok(Delete { path: asked.src.to_str().into_owned().into_bytes(), recursive: asked.recursive })
+}
+
+/// `None` for what is checked in slices before.
+pub(super) fn delete(request: &Request<'_>) -> Option<Writing> {
+    let delete = match deletion(request) {
+        Ok(delete) => delete,
+        Err(refused) => return Some(Err(refused)),
+    };
+    let is_checked = delete.recursive && superuser(request.shared, request.caller, "delete").is_err();
+    if is_checked && begin_check(request, &delete).is_some() {
+        return None;
+    }
+    Some(request.write(delete, boolean))
+}
+
+fn begin_check(request: &Request<'_>, delete: &Delete) -> Option<DeleteCheck> {
+    request.shared.engine.view("delete", request.caller, |view| DeleteCheck::begin(view, delete))
+}
+
+/// The caller's rights in a large directory are looked at in slices before it goes.
+pub(super) async fn delete_when_checked(request: &Request<'_>) -> Answer {
+    let (engine, delete) = (&request.shared.engine, deletion(request)?);
+    engine.pass(request.operation)?;
+    let decided = match begin_check(request, &delete) {
+        Some(mut check) => {
+            while !engine.view("deleteCheck", request.caller, |view| check.step(view, CHECK_SLICE)) {
+                tokio::task::yield_now().await;
+            }
+            request.write(check, boolean)?
+        }
+        // it has gone meanwhile, or most of it
+        None => request.write(delete, boolean)?,
+    };
+    engine.fence(decided).await
 }
 
 pub(super) fn rename(request: &Request<'_>) -> Writing {

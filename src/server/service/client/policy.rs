@@ -10,7 +10,8 @@ use hadoop_proto::hdfs::{
 use ops::write::quota::{RESET, SetQuota, UNCHANGED};
 use ops::write::storage_policy::{SatisfyStoragePolicy, SetStoragePolicy, get_storage_policy};
 
-pub(super) fn set_quota(request: &Request<'_>) -> Writing {
+/// What a large directory uses is counted in slices before.
+pub(super) async fn set_quota(request: &Request<'_>) -> Answer {
     let asked: SetQuotaRequestProto = decode(request.body.clone())?;
     let kind = asked.storage_type.is_some().then(|| kinds::kind_from_wire(asked.storage_type()));
     let operation = SetQuota {
@@ -19,6 +20,19 @@ pub(super) fn set_quota(request: &Request<'_>) -> Writing {
         space: asked.storagespace_quota as i64,
         kind,
     };
+    let engine = &request.shared.engine;
+    engine.pass(request.operation)?;
+    let top = engine.view("setQuota", request.caller, |view| operation.counts(view));
+    let counted = match top {
+        Some(top) => Some(engine.count_use(top).await),
+        None => None,
+    };
+    let decided = set_counted_quota(request, operation)?;
+    drop(counted);
+    engine.fence(decided).await
+}
+
+fn set_counted_quota(request: &Request<'_>, operation: SetQuota) -> Writing {
     request.write_as(quota_title(operation.names, operation.space), operation, |_| Ok(EMPTY))
 }
 

@@ -9,10 +9,13 @@ use hadoop_proto::hdfs::{
 use observe::RemoteException;
 use observe::remote_exception::class;
 use ops::read::corrupt_files::CorruptFilesWalk;
+use ops::read::meta_save::MetaSave;
 use std::sync::atomic::Ordering;
 
 /// Missing blocks looked at under one hold of the lock.
 const CORRUPT_SLICE: usize = 500;
+/// Blocks of an account under one hold: each is a line with a path and its replicas.
+const ACCOUNT_SLICE: usize = 200;
 
 pub(super) async fn corrupt_files(request: &Request<'_>) -> Answer {
     let asked: ListCorruptFileBlocksRequestProto = decode(request.body.clone())?;
@@ -38,8 +41,11 @@ pub(super) async fn corrupt_files(request: &Request<'_>) -> Answer {
 pub(super) async fn meta_save(request: &Request<'_>) -> Answer {
     let asked: MetaSaveRequestProto = decode(request.body.clone())?;
     let reload = request.shared.reload.clone();
-    let text = request.read(|v| ops::read::meta_save::meta_save(v, &|time| reload.date(time)))?;
-    let done = tokio::task::spawn_blocking(move || reload.write_log(&asked.filename, &text)).await;
+    let mut account = request.read(|v| MetaSave::begin(v))?;
+    while !request.read(|v| Ok(account.step(v, &|time| reload.date(time), ACCOUNT_SLICE)))? {
+        tokio::task::yield_now().await;
+    }
+    let done = tokio::task::spawn_blocking(move || reload.write_log(&asked.filename, &account.text())).await;
     let failed = |text: String| RemoteException::application(class::IO, text);
     done.map_err(|error| failed(error.to_string()))?.map_err(failed)?;
     Ok(EMPTY)
