@@ -6,6 +6,10 @@
 
 mod image;
 mod instructions;
+mod latency;
+mod live;
+mod memory;
+mod operations;
 mod replay;
 mod reports;
 mod startup;
@@ -20,7 +24,10 @@ const USAGE: &str = "usage: bench instructions [OPERATIONS]   instructions under
        bench reports [REPLICAS]          replicas per second of full block reports
        bench replay [RECORDS] [--java]   replay of a log, also by a Java name node if asked
        bench image [FILES]               load and save of an image
-       bench startup [--files N] ...     start of a whole name node, beside Java's";
+       bench startup [--files N] ...     start of a whole name node, beside Java's
+       bench memory [--files N] ...      what a file costs in memory, beside Java's
+       bench latency [--files N] ...     how long others wait while one does much
+       bench operations [--calls N] ...  CPU time of each kind of call, and waits of a few callers, beside Java's";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -30,6 +37,9 @@ fn main() -> ExitCode {
         Some("holds") => number(3, 1).and_then(|n| Some(instructions::holds(words.get(1)?, words.get(2)?, n))),
         Some("reports") => number(1, 1_000_000).map(reports::table),
         Some("startup") => Some(startup::run(&words[1..])),
+        Some("operations") => Some(operations::run(&words[1..])),
+        Some("latency") => Some(latency::run(&words[1..])),
+        Some("memory") => Some(memory::run(&words[1..])),
         Some("replay") => number(1, 500_000).map(|n| replay::table(n, words.iter().any(|w| w == "--java"))),
         Some("image") => number(1, 1_000_000).map(image::table),
         _ => None,

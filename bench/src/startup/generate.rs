@@ -111,10 +111,17 @@ impl Image {
 
 /// Writes VERSION, `seen_txid`, image and digest under `folder/current`, as after a format.
 pub fn generate(folder: &Path, files: u64, profile: Profile) -> io::Result<Generated> {
+    write(folder, Shape::new(files, profile == Profile::Aged))
+}
+/// The same with one block for each file.
+pub fn generate_single(folder: &Path, files: u64, profile: Profile) -> io::Result<Generated> {
+    write(folder, Shape::single(files, profile == Profile::Aged))
+}
+
+fn write(folder: &Path, shape: Shape) -> io::Result<Generated> {
     let current = folder.join("current");
     fs::create_dir_all(&current)?;
     let name = format!("fsimage_{:019}", 0);
-    let shape = Shape::new(files, profile == Profile::Aged);
     let file = BufWriter::with_capacity(1 << 20, File::create(current.join(&name))?);
     let mut image = Image { file, digest: Md5::new(), written: 0, sections: Vec::new() };
     image.put(b"HDFSIMG1")?;
@@ -230,6 +237,35 @@ fn file_bytes(random: u64) -> u64 {
     (block_count(random) - 1) * BLOCK_BYTES + last_bytes(random)
 }
 
+/// Block `at` of the `count` of a file: its id, stamp and length.
+fn block(node: &Node, aged: bool, at: u64, count: u64) -> (u64, u64, u64) {
+    let random = node.random;
+    let sequential = node.index * 8 + at;
+    let legacy = aged && random >> 24 & 15 < 2 && count == 1;
+    let id = if legacy { random.wrapping_mul(0x9e37_79b9_7f4a_7c15) } else { FIRST_BLOCK + sequential };
+    let stamp = if legacy { 1000 + random % 900_000 } else { LEGACY_LIMIT + sequential };
+    (id, stamp, if at + 1 < count { BLOCK_BYTES } else { last_bytes(random) })
+}
+
+/// All blocks of a namespace, as DataNodes report them: id, stamp, length.
+pub fn blocks(files: u64, profile: Profile, each: &mut dyn FnMut(u64, u64, u64)) {
+    blocks_of(&Shape::new(files, profile == Profile::Aged), each);
+}
+/// Those of a namespace with one block for each file.
+pub fn single_blocks(files: u64, profile: Profile, each: &mut dyn FnMut(u64, u64, u64)) {
+    blocks_of(&Shape::single(files, profile == Profile::Aged), each);
+}
+
+fn blocks_of(shape: &Shape, each: &mut dyn FnMut(u64, u64, u64)) {
+    for node in shape.stored().filter(|node| !node.is_directory) {
+        let count = block_count(node.random);
+        for at in 0..count {
+            let (id, stamp, length) = block(&node, shape.aged(), at, count);
+            each(id, stamp, length);
+        }
+    }
+}
+
 fn file_body(out: &mut Vec<u8>, node: &Node, aged: bool) -> u64 {
     let random = node.random;
     let count = block_count(random);
@@ -240,11 +276,7 @@ fn file_body(out: &mut Vec<u8>, node: &Node, aged: bool) -> u64 {
     out.put_varint_field(4, BLOCK_BYTES);
     fixed64(out, 5, permission(node, 0o644));
     for at in 0..count {
-        let sequential = node.index * 8 + at;
-        let legacy = aged && random >> 24 & 15 < 2 && count == 1;
-        let id = if legacy { random.wrapping_mul(0x9e37_79b9_7f4a_7c15) } else { FIRST_BLOCK + sequential };
-        let stamp = if legacy { 1000 + random % 900_000 } else { LEGACY_LIMIT + sequential };
-        let length = if at + 1 < count { BLOCK_BYTES } else { last_bytes(random) };
+        let (id, stamp, length) = block(node, aged, at, count);
         out.put_bytes_field(6, &fields(&[(1, id), (2, stamp), (3, length)]));
     }
     if aged {

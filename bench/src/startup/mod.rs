@@ -14,8 +14,8 @@ mod restart;
 mod shape;
 
 use ask::Expected;
-pub use generate::version;
-use generate::{Figures, Generated, Profile, generate};
+use generate::Figures;
+pub use generate::{Generated, Profile, blocks, generate, generate_single, single_blocks, version};
 use process::{Side, Started};
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -52,7 +52,7 @@ const PATIENCE: Duration = Duration::from_secs(900);
 const SETTLING: Duration = Duration::from_secs(2);
 
 /// Ends the process when the measurement is over, however it ends.
-pub(super) struct Running(pub(super) Child);
+pub(crate) struct Running(pub(crate) Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
@@ -62,7 +62,7 @@ impl Drop for Running {
     }
 }
 
-pub(super) fn free_port() -> io::Result<u16> {
+pub(crate) fn free_port() -> io::Result<u16> {
     Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
 }
 
@@ -80,7 +80,7 @@ fn ironroot() -> PathBuf {
 
 /// The directory of a start: names of its own for what is in `source`, and a configuration.
 /// With `more` settings.
-pub(super) fn prepare(source: &Path, folder: &Path, rpc: u16, http: u16, more: &[(&str, &str)]) -> io::Result<()> {
+pub(crate) fn prepare(source: &Path, folder: &Path, rpc: u16, http: u16, more: &[(&str, &str)]) -> io::Result<()> {
     let (current, conf) = (folder.join("name/current"), folder.join("conf"));
     fs::create_dir_all(&current)?;
     fs::create_dir_all(&conf)?;
@@ -120,7 +120,7 @@ fn java(folder: &Path, heap: u64, class: &str, words: &[&str]) -> Command {
     command
 }
 
-pub(super) fn command(side: Side, folder: &Path, heap: u64) -> Command {
+pub(crate) fn command(side: Side, folder: &Path, heap: u64) -> Command {
     match side {
         Side::Java => java(folder, heap, "org.apache.hadoop.hdfs.server.namenode.NameNode", &[]),
         Side::Ironroot => {
@@ -142,7 +142,9 @@ pub fn start(
 ) -> Result<Started, String> {
     let text = |e: io::Error| e.to_string();
     let (rpc, http) = (free_port().map_err(text)?, free_port().map_err(text)?);
-    prepare(source, folder, rpc, http, &[]).map_err(text)?;
+    // an arena file would be written beside what is measured here
+    let settings = [("ironroot.checkpoint.online", "false")];
+    prepare(source, folder, rpc, http, &settings).map_err(text)?;
     let log = File::create(folder.join("log")).map_err(text)?;
     let mut command = command(side, folder, heap);
     command.stdout(log.try_clone().map_err(text)?).stderr(log);
@@ -174,7 +176,7 @@ pub fn start(
 }
 
 /// Waits until the start is over: the phases with the milliseconds that each took.
-pub(super) fn wait(child: &mut Child, http: u16, since: Instant, folder: &Path) -> Result<Vec<(String, f64)>, String> {
+pub(crate) fn wait(child: &mut Child, http: u16, since: Instant, folder: &Path) -> Result<Vec<(String, f64)>, String> {
     loop {
         if let Ok(Some(status)) = child.try_wait() {
             let log = fs::read_to_string(folder.join("log")).unwrap_or_default();
@@ -200,9 +202,10 @@ fn phases(text: &str) -> Option<Vec<(String, f64)>> {
     if serving { list.iter().map(phase).collect() } else { None }
 }
 
-fn get(port: u16, path: &str) -> io::Result<String> {
+/// The body of a web page.
+pub fn get(port: u16, path: &str) -> io::Result<String> {
     let mut stream = TcpStream::connect(("127.0.0.1", port))?;
-    stream.set_read_timeout(Some(Duration::from_secs(30)))?;
+    stream.set_read_timeout(Some(PATIENCE))?;
     write!(stream, "GET {path} HTTP/1.0\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer)?;
@@ -213,14 +216,14 @@ fn get(port: u16, path: &str) -> io::Result<String> {
 }
 
 /// User and system time of a process, in seconds.
-pub(super) fn cpu(pid: u32) -> (f64, f64) {
+pub(crate) fn cpu(pid: u32) -> (f64, f64) {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
     let ticks = |at: usize| fields.get(at).and_then(|f| f.parse::<f64>().ok()).unwrap_or(0.0) / 100.0;
     (ticks(11), ticks(12))
 }
 
-pub(super) fn memory(pid: u32, started: &mut Started) {
+pub(crate) fn memory(pid: u32, started: &mut Started) {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let huge = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
     let mb = |text: &str, key: &str| {

@@ -44,6 +44,8 @@ pub struct Shape {
     ids: Vec<u64>,
     /// Numbers in the order in which Java would store them, of an aged namespace.
     order: Vec<u32>,
+    /// Whether each file has one block.
+    single: bool,
 }
 
 /// A good mix of a number (splitmix64).
@@ -57,7 +59,7 @@ pub fn mix(number: u64) -> u64 {
 impl Shape {
     /// So many files.
     pub fn new(files: u64, aged: bool) -> Shape {
-        let mut shape = Shape { directories: Vec::new(), inodes: 0, ids: Vec::new(), order: Vec::new() };
+        let mut shape = Shape { directories: Vec::new(), inodes: 0, ids: Vec::new(), order: Vec::new(), single: false };
         for (level, _) in TOP.iter().enumerate() {
             shape.directory(level as u8, 0, 0);
         }
@@ -85,6 +87,11 @@ impl Shape {
             shape.age();
         }
         shape
+    }
+
+    /// The same with one block for each file.
+    pub fn single(files: u64, aged: bool) -> Shape {
+        Shape { single: true, ..Shape::new(files, aged) }
     }
 
     fn directory(&mut self, level: u8, number: u32, files: u64) {
@@ -133,6 +140,8 @@ impl Shape {
     fn node(&self, index: u64, holder: usize) -> Node {
         let directory = &self.directories[holder];
         let random = mix(index);
+        // a multiple of a hundred is a file of one block
+        let random = if self.single { random - random % 100 } else { random };
         let is_directory = directory.index == index;
         let name = match (is_directory, directory.level) {
             (true, level @ 0..4) => TOP[usize::from(level)].to_owned(),
