@@ -27,12 +27,16 @@ struct Walk {
     volumes: VecDeque<StorageNumber>,
     cursor: Option<i64>,
     found: LeavingStatus,
+    /// Blocks of open files that are not safe elsewhere.
+    open: Vec<BlockId>,
 }
 
 /// Walks under way.
 #[derive(Debug, Default)]
 pub struct Leaving {
     status: BTreeMap<NodeNumber, LeavingStatus>,
+    /// Blocks of open files that keep a node, as of the last walk over its blocks.
+    open: BTreeMap<NodeNumber, Vec<BlockId>>,
     walks: BTreeMap<NodeNumber, Walk>,
     /// When the next walk over a leaving node may begin.
     next: BTreeMap<NodeNumber, MonotonicMs>,
@@ -154,6 +158,7 @@ impl Blocks {
 
     fn end_leave(&mut self, n: NodeNumber) {
         self.leaving.status.remove(&n);
+        self.leaving.open.remove(&n);
         self.leaving.walks.remove(&n);
         self.leaving.next.remove(&n);
         self.leaving.tracked.remove(&n);
@@ -167,6 +172,11 @@ impl Blocks {
             self.leaving.returned.insert(n, Walk { volumes, ..Walk::default() });
         }
         self.registry.recount();
+    }
+
+    /// Blocks of open files that keep nodes from leaving.
+    pub fn blocking_leave(&self) -> impl Iterator<Item = BlockId> + '_ {
+        self.leaving.open.values().flatten().copied()
     }
 
     /// What keeps a node from being decommissioned; `None` if it is not leaving.
@@ -266,6 +276,7 @@ impl Blocks {
         self.leaving.next.insert(n, MonotonicMs(now.monotonic.0 + self.settings.decommission_interval_ms));
         let Some(status) = self.leaving.status.get_mut(&n) else { return };
         *status = LeavingStatus { since: status.since, ..walk.found };
+        self.leaving.open.insert(n, walk.open);
         let Some(node) = self.registry.node(n) else { return };
         let reported = self.registry.volumes_of(node).all(|v| v.reports > 0);
         if walk.found.low_redundancy == 0 && reported && node.alive {
@@ -299,22 +310,26 @@ impl Blocks {
             let Some(b) = store.find_block(BlockId(id)) else { continue };
             self.review(store, b);
             if leaving {
-                self.weigh(store, b, s, &mut walk.found);
+                self.weigh(store, b, s, walk);
             }
         }
         !walk.volumes.is_empty()
     }
 
     /// Counts a block that is not safe without the leaving node, which has it on this volume.
-    fn weigh(&self, store: &Store, b: BlockHandle, volume: StorageNumber, found: &mut LeavingStatus) {
+    fn weigh(&self, store: &Store, b: BlockHandle, volume: StorageNumber, walk: &mut Walk) {
         let info = store.block(b);
         let node = self.node_of(volume).and_then(|n| self.registry.node(n));
         let maintenance = node.is_some_and(|node| node.admin == AdminState::EnteringMaintenance);
         if info.deleted || self.is_safe_elsewhere(store, b, maintenance) {
             return;
         }
+        let found = &mut walk.found;
         found.low_redundancy += 1;
-        found.open += u64::from(info.open);
+        if info.open {
+            found.open += 1;
+            walk.open.push(info.block.id);
+        }
         found.only_here += u64::from(self.count(store, b).live == 0);
     }
 

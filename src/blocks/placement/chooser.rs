@@ -160,6 +160,11 @@ impl<'a> Chooser<'a> {
         let mut least = limit;
         while outcome.is_err() && self.results.len() < total && least < total {
             self.exclude_results();
+            if self.request.new_block {
+                // as in Hadoop, nodes that the writer excluded come back before a new block gets too few: a writer that must have them all fails
+                self.excluded.clear();
+                self.exclude_chosen();
+            }
             let before = self.results.len();
             least += 1;
             self.max_per_rack = least;

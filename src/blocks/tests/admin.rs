@@ -344,3 +344,20 @@ fn walks_wait_while_many_blocks_do() {
     assert_eq!(state(&w, 1), AdminState::Decommissioned);
     w.check();
 }
+
+/// A finished block of an open file keeps its only node from leaving, and is told as what does.
+#[test]
+fn open_files_that_keep_a_node_are_told() {
+    let mut w = World::new(Settings::default());
+    w.node(1);
+    let (b, block) = w.block_in(1, 1, BlockState::UnderConstruction);
+    w.store.set_block_open(b, true);
+    w.received(1, block);
+    w.blocks.block_committed(&mut w.store, b);
+    assert_eq!(w.blocks.blocking_leave().count(), 0);
+    exclude(&mut w, &[1]);
+    walk(&mut w);
+    assert_eq!(w.blocks.blocking_leave().collect::<Vec<_>>(), [block.id]);
+    w.blocks.stop_decommission(w.number(1));
+    assert_eq!(w.blocks.blocking_leave().count(), 0);
+}

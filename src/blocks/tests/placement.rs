@@ -245,3 +245,18 @@ fn locations_in_random_order_if_asked() {
     let firsts: std::collections::BTreeSet<_> = (0..100).map(|_| first(&w)).collect();
     assert_eq!(firsts.len(), 3, "far nodes come first as well");
 }
+
+#[test]
+fn what_a_writer_excluded_comes_back_before_a_new_block_is_on_too_few_nodes() {
+    let mut w = World::new(Settings { spread_evenly: true, ..Settings::default() });
+    let nodes: Vec<_> = (1..=3).map(|n| w.node_on(n, &format!("/r{n}"))).collect();
+    let excluded = [nodes[0]];
+    let new = TargetRequest { excluded: &excluded, ..request(3) };
+    assert_eq!(
+        w.blocks.choose_targets(&TargetRequest { new_block: true, ..new.clone() }, w.now.monotonic).targets.len(),
+        3
+    );
+    let more = TargetRequest { new_block: false, ..new };
+    let targets = w.blocks.choose_targets(&more, w.now.monotonic).targets;
+    assert!(targets.len() == 2 && targets.iter().all(|t| t.node != nodes[0]), "no copy goes there");
+}
