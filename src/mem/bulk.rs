@@ -9,7 +9,7 @@ use crate::arena::{Arena, Record, SLOT_MAX};
 use crate::bytes::{Bytes, BytesRef};
 use crate::page::{CHUNK_PAGES, ChunkPages, PAGE_BYTES, Pages, WholeChunk, whole_chunk};
 pub use crate::populate::Clock;
-use crate::populate::Populate;
+use crate::populate::{Populate, give_back_from};
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -65,7 +65,10 @@ fn sorted<'n>(parts: impl Iterator<Item = Chunks<'n>>) -> Vec<Filled> {
 }
 
 /// Pages handed out of these chunks: all of each but of the last.
-fn pages_of(chunks: Vec<Filled>) -> Pages {
+fn pages_of(mut chunks: Vec<Filled>) -> Pages {
+    if let Some(last) = chunks.last_mut() {
+        give_back_from(&mut last.chunk, last.pages);
+    }
     let count = chunks.last().map_or(0, |last| last.number * CHUNK_PAGES as u32 + last.pages);
     Pages::of_chunks(chunks.into_iter().map(|filled| filled.chunk).collect(), count)
 }
@@ -219,7 +222,9 @@ impl Bytes {
         let used: Vec<_> = fills.iter().flat_map(BytesFill::pages).collect();
         let totals = (fills.iter().map(|fill| fill.count).sum(), fills.iter().map(|fill| fill.live_bytes).sum());
         let (mut apart, mut chunks) = (Vec::new(), Vec::new());
-        for fill in fills {
+        for mut fill in fills {
+            // of a small store what threads did not use of their last chunks is much
+            fill.chunks.all.last_mut().into_iter().for_each(|last| give_back_from(&mut last.chunk, last.pages));
             apart.extend(fill.apart);
             chunks.push(fill.chunks);
         }

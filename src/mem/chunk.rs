@@ -63,6 +63,16 @@ impl MappedChunk {
         // come one by one.
         let _ = unsafe { madvise(base, CHUNK_BYTES, Advice::LinuxPopulateWrite) };
     }
+    /// Gives the kernel back what lies behind the first `bytes` (a multiple of 4,096) of memory of our own; it is zero from now on.
+    pub(crate) fn give_back_from(&mut self, bytes: usize) {
+        if self.lent || bytes >= CHUNK_BYTES {
+            return;
+        }
+        // SAFETY: within the chunk's own anonymous mapping, exclusively borrowed; zeros are a valid value. Where the kernel refuses, all stays.
+        let _ = unsafe {
+            madvise(self.pages.as_ptr().cast::<c_void>().byte_add(bytes), CHUNK_BYTES - bytes, Advice::LinuxDontNeed)
+        };
+    }
     /// Memory that was handed in for good.
     pub(crate) fn lent(memory: &'static mut ChunkPages) -> MappedChunk {
         MappedChunk { pages: NonNull::from(memory), lent: true }
@@ -132,5 +142,11 @@ mod tests {
             chunk.0[31].0[65_535] = n;
         }
         assert!((1u8..).zip(&chunks).all(|(n, chunk)| chunk.0[31].0[65_535] == n));
+        chunks[0].0[2].0[7] = 5;
+        chunks[0].give_back_from(3 << 16);
+        assert_eq!((chunks[0].0[2].0[7], chunks[0].0[31].0[65_535]), (5, 0));
+        chunks[0].0[31].0[65_535] = 9;
+        chunks[1].give_back_from(CHUNK_BYTES);
+        assert_eq!((chunks[0].0[31].0[65_535], chunks[1].0[31].0[65_535]), (9, 2));
     }
 }

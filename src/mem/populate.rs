@@ -17,6 +17,14 @@ pub(crate) fn populate(chunk: &mut WholeChunk, huge: bool) {
 #[cfg(miri)]
 pub(crate) fn populate(_: &mut WholeChunk, _: bool) {}
 
+/// Gives back the memory of pages that are not used after all.
+#[cfg(not(miri))]
+pub(crate) fn give_back_from(chunk: &mut WholeChunk, pages: u32) {
+    chunk.give_back_from(pages as usize * crate::page::PAGE_BYTES);
+}
+#[cfg(miri)]
+pub(crate) fn give_back_from(_: &mut WholeChunk, _: u32) {}
+
 /// What the time is; from whoever fills, since nothing here looks at a clock.
 pub type Clock = fn() -> Duration;
 

@@ -5,7 +5,7 @@ use ops::write::mkdirs::Mkdirs;
 use ops::write::new_node::CreateModes;
 use os::Os;
 use os::disk::{Disk, Open};
-use os::sim::SimDisk;
+use os::sim::{Fault, SimDisk};
 use state::{Digest, Effects, Fit, Mode, RootAttributes, State};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -376,4 +376,93 @@ fn an_image_from_elsewhere_leaves_a_file_behind() {
     w.engine.image_received(w.engine.journal().segment());
     assert!(w.engine.make_missing_arena().is_ok());
     assert_eq!(w.restarted().digest(), w.digest());
+}
+
+/// The log is rolled all the time, by administrators and by itself.
+#[test]
+fn rolls_meanwhile_change_nothing() {
+    let w = World::new(1 << 30, |disk| Encoder::Good(disk.clone()));
+    (0..300).for_each(|n| w.mkdirs(format!("/before/{}/{n}", n % 7)));
+    let end = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for n in 0.. {
+                if end.load(Ordering::Acquire) {
+                    break;
+                }
+                w.mkdirs(format!("/meanwhile/{n}"));
+                w.engine.roll_blocking();
+            }
+        });
+        (0..5).for_each(|_| assert!(w.engine.make_checkpoint().is_ok()));
+        end.store(true, Ordering::Release);
+    });
+    assert_eq!(w.restarted().digest(), w.digest());
+}
+
+/// Whatever call of a checkpoint the disk fails, tears or never comes back from: a restart finds all that was answered.
+#[test]
+fn a_fault_at_any_call_loses_nothing() {
+    for fault in [Fault::Stop, Fault::Io, Fault::NoSpace, Fault::Short] {
+        for call in 1.. {
+            let w = World::new(1 << 30, |disk| Encoder::Good(disk.clone()));
+            w.save_formatted();
+            (0..9).for_each(|n| w.mkdirs(format!("/d{n}")));
+            w.engine.journal().watermark().wait_blocking(w.engine.journal().last_assigned()).unwrap();
+            let (digest, before) = (w.digest(), w.disk.calls());
+            w.disk.fault_at(before + call, fault);
+            let made = w.engine.make_checkpoint();
+            let calls = w.disk.calls() - before;
+            if calls < call {
+                // the fault is still to come, to whoever would look now
+                assert!(made.is_ok());
+                break;
+            }
+            let disk = if fault == Fault::Stop { w.disk.crash() } else { w.disk.clone() };
+            assert_eq!(restart(&disk, &w.current).digest(), digest, "{fault:?} at {call} of {calls}: {made:?}");
+        }
+    }
+}
+
+impl World {
+    /// What a format leaves: an image of nothing.
+    fn save_formatted(&self) {
+        let context = SaveContext {
+            layout: LayoutVersion::CURRENT,
+            namespace_id: 7,
+            txid: Txid(0),
+            expanded_string_tables: true,
+        };
+        let folders = [self.current.clone()];
+        image::save_with(&self.disk, &folders, &empty(), context, &image::SaveOptions::default()).unwrap();
+    }
+}
+
+/// What a start makes of a disk: the arena file if it fits, else the newest image, and the records after it.
+fn restart(disk: &SimDisk, current: &Path) -> State {
+    let folders = [current.to_owned()];
+    let newest = image::newest(disk, &folders).unwrap().expect("an image");
+    let file = arena::candidate(disk, &folders).map(|path| arena::choose(disk, &path, &info(), &newest, &folders));
+    let from_file = file.and_then(Result::ok).and_then(|file| {
+        let loaded = file.load(empty(), 1, &|_| {}).ok()?;
+        Some((loaded.state, file.identity().txid))
+    });
+    let (mut state, txid) = from_file.unwrap_or_else(|| {
+        let (loaded, _) = image::load_copies(disk, &newest, empty, image::Loading::default()).unwrap();
+        (loaded.state, loaded.txid)
+    });
+    let recovered = local::recover(disk, &folders, 1 << 20, local::Damage::Refused, |_| true).unwrap();
+    assert!(recovered.unusable.is_empty(), "{:?}", recovered.unusable);
+    let segments = local::select(disk, &[current], txid.next(), Txid(0)).unwrap();
+    let policy = Policy::default();
+    let mut apply = |_, record: edit::Record<'_>| match state.fit(&record, &policy) {
+        Fit::Fits(fitted) => {
+            state.apply(&record, fitted, &policy, Mode::Restart, &mut Effects::new(Mode::Restart));
+            Ok(())
+        }
+        Fit::NoOp(_) => Ok(()),
+        other => Err(format!("{other:?}")),
+    };
+    replay::replay(disk, &segments, txid.next(), 1 << 20, &mut |_| {}, &mut apply).unwrap();
+    state
 }

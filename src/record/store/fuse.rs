@@ -97,6 +97,12 @@ impl Store {
         }
         self.raw_blocks(&record).into_iter().map(handle).collect()
     }
+    /// Id, length and stamp of the one block of a file that has it in its own record: most files, and these at the price of one record.
+    #[inline]
+    pub fn fused_block(&self, h: InodeHandle) -> Option<vocab::Block> {
+        let record = self.record(h);
+        self.is_fused(&record).then(|| fused_core(&record))
+    }
     /// How many blocks a file has.
     pub fn block_count_of(&self, h: InodeHandle) -> usize {
         let record = self.record(h);

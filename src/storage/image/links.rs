@@ -7,11 +7,14 @@ use namespace::build::BuildError;
 use namespace::children;
 use record::{InodeHandle, Linker};
 use std::num::NonZeroU32;
+use std::ops::Range;
 use vocab::InodeId;
 use vocab::path::compare_names;
 
 /// Children whose memory is asked for ahead of use.
 const AHEAD: usize = 8;
+/// Children of one directory that are linked by one thread; of a larger one several share them.
+const SHARE: usize = 1 << 14;
 
 /// Child lists of one part.
 #[derive(Default)]
@@ -48,6 +51,7 @@ pub(super) struct LinkWorker<'l, 's> {
     root: InodeHandle,
     /// References by their place in the INODE_REFERENCE section.
     references: &'l [InodeHandle],
+    threads: usize,
     ids: Vec<i64>,
     others: Vec<u64>,
     /// The group of ids looked at last: children are often made one after the other.
@@ -55,8 +59,14 @@ pub(super) struct LinkWorker<'l, 's> {
 }
 
 impl<'l, 's> LinkWorker<'l, 's> {
-    pub(super) fn new(linker: &'l Linker<'s>, root: InodeHandle, references: &'l [InodeHandle]) -> LinkWorker<'l, 's> {
-        LinkWorker { linker, root, references, ids: Vec::new(), others: Vec::new(), near: None }
+    /// `threads` may help with a large directory.
+    pub(super) fn new(
+        linker: &'l Linker<'s>,
+        root: InodeHandle,
+        references: &'l [InodeHandle],
+        threads: usize,
+    ) -> LinkWorker<'l, 's> {
+        LinkWorker { linker, root, references, threads, ids: Vec::new(), others: Vec::new(), near: None }
     }
 
     /// Links one part, up to its first error.
@@ -80,13 +90,22 @@ impl<'l, 's> LinkWorker<'l, 's> {
     fn directory(&mut self, records: &Records<'_>, message: &[u8], out: &mut Linked) -> Result<(), ImageError> {
         let parent = self.parse(records, message)?;
         let missing = |id: i64| content(format!("directory {parent} needs inode {id}, which the image does not have"));
-        let (linker, near) = (self.linker, &mut self.near);
-        let mut find = |id: i64| linker.find(near, id).ok_or_else(|| missing(id));
-        let (directory, first) = (find(parent)?, out.children.len());
-        for id in &self.ids {
-            let child = find(*id)?;
-            self.linker.prefetch(child);
-            out.children.push(child);
+        let linker = self.linker;
+        let find = |near: &mut Option<(i64, NonZeroU32)>, id: i64| linker.find(near, id).ok_or_else(|| missing(id));
+        let (directory, first) = (find(&mut self.near, parent)?, out.children.len());
+        if self.is_shared(self.ids.len()) {
+            let found = self.shared(self.ids.len(), &|range: Range<usize>| {
+                let mut near = None;
+                let find = |id: &i64| find(&mut near, *id).inspect(|child| linker.prefetch(*child));
+                self.ids[range].iter().map(find).collect::<Result<Vec<_>, _>>()
+            })?;
+            out.children.extend(found.into_iter().flatten());
+        } else {
+            for id in &self.ids {
+                let child = find(&mut self.near, *id)?;
+                self.linker.prefetch(child);
+                out.children.push(child);
+            }
         }
         for at in &self.others {
             let reference = usize::try_from(*at).ok().and_then(|at| self.references.get(at));
@@ -101,13 +120,47 @@ impl<'l, 's> LinkWorker<'l, 's> {
         if !self.others.is_empty() {
             children.sort_by(|a, b| compare_names(self.linker.name(*a), self.linker.name(*b)));
         }
-        self.check_order(parent, children, &mut out.tags)?;
-        for child in children.iter() {
+        if self.is_shared(children.len()) {
+            let children = &*children;
+            let tags = self.shared(children.len(), &|range| {
+                let mut tags = Vec::with_capacity(range.len());
+                self.check_order(parent, children, range, &mut tags).map(|()| tags)
+            })?;
+            out.tags.extend(tags.into_iter().flatten());
+            self.shared(children.len(), &|range| self.adopt(directory, &children[range]))?;
+        } else {
+            self.check_order(parent, children, 0..children.len(), &mut out.tags)?;
+            self.adopt(directory, children)?;
+        }
+        out.parents.push((directory, children.len() as u32));
+        Ok(())
+    }
+
+    fn is_shared(&self, children: usize) -> bool {
+        self.threads > 1 && children > SHARE
+    }
+    /// Has several threads work on shares of so many children; the error of the lowest share is the one told.
+    fn shared<T: Send>(
+        &self,
+        children: usize,
+        work: &(dyn Fn(Range<usize>) -> Result<T, ImageError> + Sync),
+    ) -> Result<Vec<T>, ImageError> {
+        let share = children.div_ceil(self.threads).max(1);
+        std::thread::scope(|scope| {
+            let begin = |from: usize| scope.spawn(move || work(from..(from + share).min(children)));
+            let running: Vec<_> = (0..children).step_by(share).map(begin).collect();
+            // all are waited for, whatever the first ones say
+            let done: Vec<_> = running.into_iter().map(std::thread::ScopedJoinHandle::join).collect();
+            done.into_iter().map(|done| done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+        })
+    }
+
+    fn adopt(&self, directory: InodeHandle, children: &[InodeHandle]) -> Result<(), ImageError> {
+        for child in children {
             if *child == self.root || !self.linker.adopt(*child, directory) {
                 return Err(build(&BuildError::TwoParents(self.linker.id(*child))));
             }
         }
-        out.parents.push((directory, children.len() as u32));
         Ok(())
     }
 
@@ -134,18 +187,25 @@ impl<'l, 's> LinkWorker<'l, 's> {
         Ok(parent)
     }
 
-    fn check_order(&self, parent: i64, children: &[InodeHandle], tags: &mut Vec<u8>) -> Result<(), ImageError> {
-        let mut before: &[u8] = b"";
-        for (at, child) in children.iter().enumerate() {
+    /// Whether the children in a range come in order, also behind the one before them. Appends their tags.
+    fn check_order(
+        &self,
+        parent: i64,
+        children: &[InodeHandle],
+        range: Range<usize>,
+        tags: &mut Vec<u8>,
+    ) -> Result<(), ImageError> {
+        let mut before = range.start.checked_sub(1).map(|at| self.linker.name(children[at]));
+        for at in range {
             if let Some(later) = children.get(at + AHEAD) {
                 self.linker.prefetch_name(*later);
             }
-            let name = self.linker.name(*child);
-            if at > 0 && !compare_names(before, name).is_lt() {
+            let name = self.linker.name(children[at]);
+            if before.is_some_and(|before| !compare_names(before, name).is_lt()) {
                 return Err(build(&BuildError::Order(InodeId(parent))));
             }
             tags.push(children::tag(name));
-            before = name;
+            before = Some(name);
         }
         Ok(())
     }

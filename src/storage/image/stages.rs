@@ -201,7 +201,7 @@ impl Stages<'_> {
         let references = references(&mut built.store, &mut built.build)?;
         let (mut failure, mut large) = (Failure::default(), Vec::new());
         let linker = built.store.linker();
-        let mut worker = LinkWorker::new(&linker, built.build.root(), &references);
+        let mut worker = LinkWorker::new(&linker, built.build.root(), &references, 1);
         let mut linked = Linked::default();
         self.read_apart(SectionName::InodeDir, &head, &buffers, &mut |piece| {
             match piece {
@@ -353,7 +353,7 @@ impl Stages<'_> {
             for _ in 0..self.threads {
                 let done = done.clone();
                 scope.spawn(move || {
-                    let mut worker = LinkWorker::new(linker, root, references);
+                    let mut worker = LinkWorker::new(linker, root, references, self.threads);
                     while let Some(piece) = next(links) {
                         let mut out = spare.take();
                         match piece {

@@ -14,6 +14,8 @@ use vocab::{Action, Block, BlockId, BlockState, GenerationStamp, InodeId, Layout
 const CONTEXT: SaveContext =
     SaveContext { layout: LayoutVersion::CURRENT, namespace_id: 5, txid: Txid(77), expanded_string_tables: true };
 const LEGACY_LIMIT: i64 = 5_000;
+/// Files of a directory that several threads share.
+const LARGE: i64 = 40_000;
 
 fn empty() -> State {
     State::new(RootAttributes { user: "hdfs", group: "supergroup", mode: Mode::new(0o755) })
@@ -65,7 +67,7 @@ fn file(store: &mut Store, build: &mut Build, id: i64, name: &str) -> InodeHandl
     file
 }
 
-/// Some directories of many files, one of them with thousands; `quotas` and policies make the tree be walked when it is loaded.
+/// Some directories of many files, one of them with thousands, of two with more; `quotas` and policies make the tree be walked when it is loaded.
 fn filled(directories: i64, quotas: bool) -> State {
     let mut state = empty();
     state.store = Store::new();
@@ -92,7 +94,11 @@ fn filled(directories: i64, quotas: bool) -> State {
             build.set_quota(store, parent, Quota { namespace: Some(10_000), ..Quota::default() });
         }
         top.push(parent);
-        let files = if d == 1 { 3_000 } else { 20 + d % 50 };
+        let files = match (d, directories) {
+            (1, 2) => LARGE,
+            (1, _) => 3_000,
+            _ => 20 + d % 50,
+        };
         let mut children = Vec::new();
         for f in 0..files {
             id += 1;
@@ -208,5 +214,37 @@ fn an_inode_or_a_block_that_comes_twice_is_told() {
     for threads in [1, 3] {
         let error = load(&twice, Digest::of(&twice), threads).err().map(|e| e.to_string());
         assert_eq!(error.as_deref(), Some("section INODE: inode 16390 is listed twice"), "{threads}");
+    }
+}
+
+/// A directory that is linked by several threads, whole and with two children in the wrong order, one that is missing, or one that is there twice.
+#[test]
+fn a_large_directory_is_shared() {
+    let state = filled(2, false);
+    let (bytes, digest) = save(&state, &ALONE);
+    for threads in [1, 2, 3] {
+        let loaded = load(&bytes, digest, threads).unwrap_or_else(|e| panic!("{threads} threads: {e}"));
+        assert_eq!(loaded.state.digest(), state.digest());
+        assert_eq!(loaded.state.tree.check(&loaded.state.store), Vec::<String>::new());
+    }
+    // its first file; all ids have three bytes
+    let first = InodeId::ROOT.0 + 23;
+    let varint = |n: i64| [n as u8 | 0x80, (n >> 7) as u8 | 0x80, (n >> 14) as u8];
+    let list: Vec<u8> = (0..LARGE).flat_map(|n| varint(first + n)).collect();
+    let begin = bytes.windows(list.len()).position(|window| window == list).expect("its list");
+    for at in [0, 1, 13_332, 13_333, 19_999, 20_000, 26_666, LARGE - 2] {
+        let place = begin + 3 * at as usize;
+        let mut swapped = bytes.clone();
+        swapped[place..place + 6].rotate_left(3);
+        let mut missing = bytes.clone();
+        missing[place..place + 3].copy_from_slice(&varint(1_000_000));
+        let mut twice = bytes.clone();
+        twice.copy_within(place..place + 3, place + 3);
+        for (damaged, reason) in [(swapped, "order"), (missing, "does not have"), (twice, "order")] {
+            let text = |threads| load(&damaged, Digest::of(&damaged), threads).err().map(|e| e.to_string());
+            let alone = text(1).expect("refused");
+            assert!(alone.contains(reason), "{alone}");
+            assert_eq!((text(2), text(3)), (Some(alone.clone()), Some(alone)), "{at}");
+        }
     }
 }

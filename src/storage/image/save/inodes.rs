@@ -9,17 +9,20 @@ use super::{Outcome, Saver, fixed64, serial};
 use hadoop_proto::wire::{Sink, varint_length};
 use record::{Features, Inode, InodeHandle, InodeKind};
 use state::State;
+use std::ops::Range;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Mutex, PoisonError};
 use vocab::Block;
 use vocab::erasure_coding::REPLICATION;
 use vocab::storage_policy::UNSPECIFIED;
 
-/// Encoded pages that may wait, for each thread.
+/// Pages that are encoded and handed on together, where sub-sections need not end between them.
+const GROUP_PAGES: u32 = 4;
+/// Encoded groups that may wait, for each thread.
 const WAITING: usize = 4;
 
-/// A page of records, encoded, and how many records of the section are in it.
-type Page = Result<(Vec<u8>, u64), ImageError>;
+/// Some pages of records, encoded, and how many records of the section are in them.
+type Group = Result<(Vec<u8>, u64), ImageError>;
 
 /// Encodes inodes of a state.
 struct Encoder<'a> {
@@ -95,26 +98,31 @@ impl Saver<'_> {
             (0..pages).try_for_each(|page| {
                 buffer.clear();
                 let count = encode(&mut encoder, page, &mut buffer)?;
-                self.page(sub, &buffer, count, &mut cuts)
+                buffer = self.page(sub, std::mem::take(&mut buffer), count, &mut cuts)?.unwrap_or_default();
+                Ok(())
             })
         } else {
             let (encode, encoder) = (&encode, &encoder);
+            let step = if self.sub_records.is_some() { 1 } else { GROUP_PAGES };
+            let groups = pages.div_ceil(step);
+            let pages_of = &|group: u32| group * step..((group + 1) * step).min(pages);
             let (spent, spare) = sync_channel::<Vec<u8>>(threads as usize * WAITING * 2);
             let spare = &Mutex::new(spare);
             std::thread::scope(|scope| {
                 let worker = |first: u32| {
-                    let (done, encoded) = sync_channel::<Page>(WAITING);
-                    scope
-                        .spawn(move || work(encoder(), encode, (first..pages).step_by(threads as usize), spare, &done));
+                    let (done, encoded) = sync_channel::<Group>(WAITING);
+                    let groups = (first..groups).step_by(threads as usize).map(pages_of);
+                    scope.spawn(move || work(encoder(), encode, groups, spare, &done));
                     encoded
                 };
-                let encoded: Vec<Receiver<Page>> = (0..threads).map(worker).collect();
-                (0..pages).try_for_each(|page| {
-                    let next = encoded[(page % threads) as usize].recv();
-                    let (buffer, count) = next.unwrap_or_else(|_| unreachable!("a worker sends all its pages"))?;
-                    self.page(sub, &buffer, count, &mut cuts)?;
-                    // a buffer too many is dropped
-                    _ = spent.try_send(buffer);
+                let encoded: Vec<Receiver<Group>> = (0..threads).map(worker).collect();
+                (0..groups).try_for_each(|group| {
+                    let next = encoded[(group % threads) as usize].recv();
+                    let (buffer, count) = next.unwrap_or_else(|_| unreachable!("a worker sends all its groups"))?;
+                    if let Some(buffer) = self.page(sub, buffer, count, &mut cuts)? {
+                        // a buffer too many is dropped
+                        _ = spent.try_send(buffer);
+                    }
                     Ok(())
                 })
             })
@@ -128,13 +136,20 @@ impl Saver<'_> {
         Ok(())
     }
 
-    fn page(&mut self, sub: SectionName, bytes: &[u8], count: u64, cuts: &mut Cuts) -> Outcome {
-        self.out.put(bytes)?;
+    /// Gives a buffer back that may be filled again.
+    fn page(
+        &mut self,
+        sub: SectionName,
+        bytes: Vec<u8>,
+        count: u64,
+        cuts: &mut Cuts,
+    ) -> Result<Option<Vec<u8>>, ImageError> {
+        let spent = self.out.put_whole(bytes)?;
         cuts.pending += count;
         if cuts.every.is_some_and(|every| cuts.pending >= every) && self.out.cut(sub)? {
             (cuts.any, cuts.pending) = (true, 0);
         }
-        Ok(())
+        Ok(spent)
     }
 }
 
@@ -150,18 +165,34 @@ struct Cuts {
 fn work(
     mut encoder: Encoder<'_>,
     encode: &(impl Fn(&mut Encoder<'_>, u32, &mut Vec<u8>) -> Result<u64, ImageError> + Sync),
-    pages: impl Iterator<Item = u32>,
+    groups: impl Iterator<Item = Range<u32>>,
     spare: &Mutex<Receiver<Vec<u8>>>,
-    done: &SyncSender<Page>,
+    done: &SyncSender<Group>,
 ) {
-    for page in pages {
+    for mut pages in groups {
         let mut buffer = spare.lock().unwrap_or_else(PoisonError::into_inner).try_recv().unwrap_or_default();
         buffer.clear();
-        let outcome = encode(&mut encoder, page, &mut buffer).map(|count| (buffer, count));
+        let count = pages.try_fold(0, |count, page| Ok(count + encode(&mut encoder, page, &mut buffer)?));
+        let outcome = count.map(|count| (buffer, count));
         if done.send(outcome).is_err() {
             return;
         }
     }
+}
+
+/// Bytes of a field's content with its length before it.
+fn delimited_length(bytes: &[u8]) -> usize {
+    varint_length(bytes.len() as u64) + bytes.len()
+}
+
+fn put_block(block: Block, out: &mut Vec<u8>) {
+    let Block { id, length, stamp } = block;
+    let size = 3 + varint_length(id.0 as u64) + varint_length(stamp.0 as u64) + varint_length(length);
+    out.push(6 << 3 | 2);
+    out.put_varint(size as u64);
+    out.put_varint_field(1, id.0 as u64);
+    out.put_varint_field(2, stamp.0 as u64);
+    out.put_varint_field(3, length);
 }
 
 impl Encoder<'_> {
@@ -170,16 +201,18 @@ impl Encoder<'_> {
         let mut count = 0;
         for handle in store.inodes_of_page(page) {
             let inode = store.inode(handle);
-            let (mut body, mut message) = (std::mem::take(&mut self.body), std::mem::take(&mut self.message));
+            let mut body = std::mem::take(&mut self.body);
             body.clear();
-            message.clear();
             let (kind, field) = self.body(handle, &inode, &mut body)?;
-            message.put_varint_field(1, kind);
-            message.put_varint_field(2, inode.id.0 as u64);
-            message.put_bytes_field(3, store.name(handle));
-            message.put_bytes_field(field, &body);
-            out.put_delimited(&message);
-            (self.body, self.message) = (body, message);
+            let (id, name) = (inode.id.0 as u64, store.name(handle));
+            // each of the four fields has a tag of one byte
+            let size = 4 + varint_length(kind) + varint_length(id) + delimited_length(name) + delimited_length(&body);
+            out.put_varint(size as u64);
+            out.put_varint_field(1, kind);
+            out.put_varint_field(2, id);
+            out.put_bytes_field(3, name);
+            out.put_bytes_field(field, &body);
+            self.body = body;
             count += 1;
         }
         Ok(count)
@@ -273,15 +306,13 @@ impl Encoder<'_> {
 
     fn blocks(&self, handle: InodeHandle, out: &mut Vec<u8>) {
         let store = &self.state.store;
+        // such a block is complete: the journal knows nothing else of it
+        if let Some(block) = store.fused_block(handle) {
+            return put_block(block, out);
+        }
         for block in store.blocks_of(handle) {
             // what the journal knows of the block, as a replay would find it
-            let Block { id, length, stamp } = self.state.logged_block(store.block_core(block));
-            let size = 3 + varint_length(id.0 as u64) + varint_length(stamp.0 as u64) + varint_length(length);
-            out.push(6 << 3 | 2);
-            out.put_varint(size as u64);
-            out.put_varint_field(1, id.0 as u64);
-            out.put_varint_field(2, stamp.0 as u64);
-            out.put_varint_field(3, length);
+            put_block(self.state.logged_block(store.block_core(block)), out);
         }
     }
 

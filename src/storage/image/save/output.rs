@@ -114,6 +114,22 @@ impl<'a> Output<'a> {
         }
         Ok(())
     }
+    /// The same of a whole piece, which is handed on as it is where that spares copying it. Gives a buffer that may be filled again.
+    pub(super) fn put_whole(&mut self, bytes: Vec<u8>) -> Result<Option<Vec<u8>>, ImageError> {
+        if self.encoder.is_some() || matches!(self.digesting, Digesting::Here(_)) || bytes.is_empty() {
+            self.put(&bytes)?;
+            return Ok(Some(bytes));
+        }
+        if !self.buffer.is_empty() {
+            self.flush();
+        }
+        self.sub_content = true;
+        let spare = std::mem::replace(&mut self.buffer, bytes);
+        self.flush();
+        // what flushing has taken is of a piece that the digest is done with
+        let done = std::mem::replace(&mut self.buffer, spare);
+        Ok(Some(done))
+    }
     /// A delimited message of the section.
     pub(super) fn message(&mut self, message: &[u8]) -> Result<(), ImageError> {
         if self.encoder.is_none() {
