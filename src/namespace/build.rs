@@ -148,6 +148,10 @@ impl Build {
     pub fn erasure_coding(&self) -> &Policies {
         &self.tree.erasure_coding
     }
+    /// Whether a directory has a child of a name. All child lists must be there.
+    pub fn has_child(&self, store: &Store, directory: InodeHandle, name: &[u8]) -> bool {
+        self.tree.child(store, directory, name).is_some()
+    }
     /// Sets the target of a symlink.
     pub fn set_symlink_target(&mut self, store: &mut Store, inode: InodeHandle, target: &[u8]) {
         self.tree.set_symlink_target(store, inode, target);
