@@ -12,17 +12,19 @@ const SECTION: &str = "CACHE_MANAGER";
 
 /// Reads the section.
 pub(super) fn load(reader: &mut Records<'_>, caches: &mut Caches) -> Result<(), ImageError> {
-    let (mut pools, mut directives) = (0, 0);
+    let (mut next, mut pools, mut directives) = (None, None, None);
     for field in Cursor::new(reader.message()?).fields() {
         match field.map_err(|e| reader.wire(e))? {
             // a name node without any writes 1, as one that never had some
-            (1, Value::Varint(v)) => caches.next_directive = (v as i64).max(FIRST_DIRECTIVE),
-            (2, Value::Varint(v)) => pools = v,
-            (3, Value::Varint(v)) => directives = v,
+            (1, Value::Varint(v)) => next = Some((v as i64).max(FIRST_DIRECTIVE)),
+            (2, Value::Varint(v)) => pools = Some(v),
+            (3, Value::Varint(v)) => directives = Some(v),
             _ => {}
         }
     }
-    let next = caches.next_directive;
+    let (Some(next), Some(pools), Some(directives)) = (next, pools, directives) else {
+        return Err(content("the first message lacks a number".to_owned()));
+    };
     for _ in 0..pools {
         let (name, pool) = pool(reader.message()?).map_err(|e| reader.wire(e))?;
         add_pool(caches, name, pool)?;

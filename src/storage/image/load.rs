@@ -12,6 +12,7 @@ use super::records::Context;
 use super::stages::{self, Built, Stages};
 use super::strings::StringTables;
 use super::summary::{ImageError, Section, SectionName, Summary};
+use super::whole;
 use hadoop_proto::wire::{Cursor, Value, WireError};
 use namespace::build::{Build, BuildError};
 use namespace::erasure_coding::Policies;
@@ -21,8 +22,12 @@ use state::tokens::{MasterKey, Token};
 use std::io::Read;
 use vocab::layout::{Feature, LayoutVersion};
 use vocab::quota::Usage;
-use vocab::{GenerationStamp, InodeId, TimeMs, Txid};
+use vocab::{BlockId, GenerationStamp, InodeId, TimeMs, Txid};
 
+/// Layout of the last releases before 3.0.
+const LAST_OF_2: LayoutVersion = LayoutVersion(-63);
+/// Block ids are handed out from the one after this.
+const BLOCK_ID_MIN: i64 = BlockId::LAST_RESERVED_CONTIGUOUS.0;
 /// The oldest layout that is read.
 const OLDEST: LayoutVersion = LayoutVersion(Feature::RollingUpgrade as i32);
 
@@ -101,6 +106,7 @@ fn open(input: &dyn Input) -> Result<Summary, ImageError> {
     if newer || OLDEST.newer_than(summary.layout) {
         return Err(ImageError::Layout(summary.layout.0));
     }
+    whole::listed_once(&summary)?;
     Ok(summary)
 }
 
@@ -141,6 +147,7 @@ impl Loader<'_> {
         })?;
         let mut built = self.tree(state.sequences.stamp_v1_limit, &policies.unwrap_or_default(), digest)?;
         state.sequences.inode = InodeId(built.last_id);
+        whole::no_circles(&built)?;
         self.snapshots(&mut built)?;
         let error = |e: BuildError| content("INODE_DIR", &e.to_string());
         let (threads, Built { mut store, build, totals, parents, .. }) = (self.loading.threads, built);
@@ -160,8 +167,10 @@ impl Loader<'_> {
         policies: &Policies,
         digest: &mut Option<Result<Digest, ImageError>>,
     ) -> Result<Built, ImageError> {
-        if self.summary.section(SectionName::Inode).is_none() {
-            return Err(content("INODE", "is missing"));
+        for name in [SectionName::Inode, SectionName::InodeDir] {
+            if self.summary.section(name).is_none() {
+                return Err(content(name.text(), "is missing"));
+            }
         }
         let stages = Stages {
             input: self.input,
@@ -219,6 +228,12 @@ impl Loader<'_> {
                     (2, Value::Varint(v)) => sequences.stamp_v1 = GenerationStamp(v as i64),
                     (3, Value::Varint(v)) => sequences.stamp = GenerationStamp(v as i64),
                     (4, Value::Varint(v)) => sequences.stamp_v1_limit = GenerationStamp(v as i64),
+                    (5, Value::Varint(v)) if (v as i64) < BLOCK_ID_MIN => {
+                        return Err(content(
+                            "NS_INFO",
+                            &format!("the last block id {} is below {BLOCK_ID_MIN}", v as i64),
+                        ));
+                    }
                     (5, Value::Varint(v)) => sequences.block.0 = v as i64,
                     (6, Value::Varint(v)) => txid = v,
                     (7, Value::Varint(v)) => sequences.rolling_upgrade_start = Some(TimeMs(v as i64)),
@@ -238,7 +253,8 @@ impl Loader<'_> {
         let references = past::references(past::borrow(&references), &built.store)?;
         let (snapshots, diffs) = (whole(SectionName::Snapshot)?, whole(SectionName::SnapshotDiff)?);
         let Built { store, build, .. } = built;
-        let mut past = Past { strings: &self.strings, store, build, references: &references };
+        let of_2 = !self.summary.layout.newer_than(LAST_OF_2);
+        let mut past = Past::new(&self.strings, store, build, &references, of_2);
         past.load(past::borrow(&snapshots), past::borrow(&diffs))
     }
 

@@ -26,6 +26,7 @@ mod stages;
 mod stream;
 mod strings;
 mod summary;
+mod whole;
 
 pub use compress::Codec;
 pub use digest::{Digest, read_digest_file};

@@ -72,19 +72,20 @@ fn text(bytes: &[u8]) -> Arc<str> {
 }
 
 fn decode_policy(message: &[u8], known: &Policies) -> Result<ErasureCodingPolicy, PolicyError> {
-    let (mut name, mut schema, mut cell_size, mut id, mut state) = (None, None, 0, 0, PolicyState::Enabled);
+    let (mut name, mut schema, mut cell_size, mut id, mut state) = (None, None, 0, 0, None);
     for field in Cursor::new(message).fields() {
         match field? {
             (1, Value::Bytes(bytes)) => name = Some(text(bytes)),
             (2, Value::Bytes(bytes)) => schema = Some(bytes),
             (3, Value::Varint(v)) => cell_size = v as u32,
             (4, Value::Varint(v)) => id = v,
-            (5, Value::Varint(v)) => state = PolicyState::of(v).unwrap_or(PolicyState::Enabled),
+            (5, Value::Varint(v)) => state = PolicyState::of(v),
             _ => {}
         }
     }
     let wrong = |what: &str| PolicyError::Content(format!("erasure coding policy {id} {what}"));
     let id = u8::try_from(id).ok().filter(|id| (1..=LAST).contains(id)).ok_or_else(|| wrong("has no legal number"))?;
+    let state = state.ok_or_else(|| wrong("says no state"))?;
     if let Some(built_in) = known.by_id(id).filter(|p| p.is_built_in()) {
         return Ok(ErasureCodingPolicy { state, ..built_in.clone() });
     }
@@ -94,7 +95,7 @@ fn decode_policy(message: &[u8], known: &Policies) -> Result<ErasureCodingPolicy
     let (Some(data_units), Some(parity_units)) = (units(data), units(parity)) else {
         return Err(wrong("has no legal number of units"));
     };
-    if cell_size == 0 {
+    if cell_size as i32 <= 0 {
         return Err(wrong("has no cells"));
     }
     let stripe = Stripe { data_units, parity_units, cell_size };

@@ -251,11 +251,8 @@ impl<'a, 'b> RecordWorker<'a, 'b> {
             ..Quota::default()
         };
         if let Some(message) = directory.kind_quotas {
+            // Quirk: a_quota_of_kinds_alone_comes_back_alone: Hadoop gives such a directory a huge quota of names whenever it starts from an image
             quota.by_kind = kind_quotas(message)?;
-            if quota.namespace.is_none() && quota.space.is_none() {
-                // Quirk: a_quota_of_kinds_alone_comes_back_with_a_huge_one_of_names: as that of the root; clients see the number
-                quota.namespace = Some(i64::MAX as u64);
-            }
         }
         self.blocks.clear();
         let side = (quota != Quota::default()).then_some((Features::QUOTA, Side::Quota(quota)));

@@ -330,6 +330,10 @@ impl Stages<'_> {
             let offset = self.summary.section(SectionName::Inode).map_or(0, |s| s.offset + s.length);
             return Err(ImageError::Wire { section: "INODE", offset, error: WireError::Truncated });
         }
+        if count > wanted {
+            let what = format!("has {count} inodes and says that it has {wanted}");
+            return Err(ImageError::Content { section: "INODE", what });
+        }
         let missing = || ImageError::Content { section: "INODE_DIR", what: "there is no root directory".into() };
         let (_, root, is_directory) = root.ok_or_else(missing)?;
         let build = Build::of_bulk(root, is_directory, sides, self.context.policies.clone(), clock);
@@ -418,7 +422,7 @@ impl Stages<'_> {
             // dropped when its section is over, so that those who wait for more of it know
             let (Some(section), Some(parts)) = (self.summary.section(*name), parts.take()) else { continue };
             self.skip(&mut digester, section.offset)?;
-            let mut first = |message: &[u8]| head.read(message).map(Some);
+            let mut first = |message: &[u8]| head.read(message).map(|_| None);
             let head: Option<&mut dyn FnMut(&[u8]) -> Result<Option<u64>, WireError>> =
                 if *name == SectionName::Inode { Some(&mut first) } else { None };
             let cutter = Cutter { section, stream: 0, buffers, plain: true };
@@ -439,12 +443,11 @@ impl Stages<'_> {
     /// Reads a section by itself: its sub-sections by several threads at once if it is compressed.
     fn read_apart(&self, name: SectionName, head: &Head, buffers: &Buffers, sink: &mut dyn FnMut(Piece) -> bool) {
         let streams = self.summary.streams(name);
-        let many = streams.len() > 1;
         let one = |at: usize, sink: &mut dyn FnMut(Piece) -> bool| {
             let section = streams[at];
             let plain = self.summary.codec.is_none();
             let cutter = Cutter { section, stream: at as u32, buffers, plain };
-            let mut first = |message: &[u8]| head.read(message).map(|count| (!many).then_some(count));
+            let mut first = |message: &[u8]| head.read(message).map(|_| None);
             let head: Option<&mut dyn FnMut(&[u8]) -> Result<Option<u64>, WireError>> =
                 if name == SectionName::Inode && at == 0 { Some(&mut first) } else { None };
             match self.summary.open(Range::new(self.input, section)) {
