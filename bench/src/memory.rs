@@ -32,8 +32,11 @@ const PATIENCE: Duration = Duration::from_secs(600);
 const CLIENT: &str = "bench";
 /// Safe mode ends when all is reported, as it does where an administrator looks: without it each block would be queued as missing before. No file of
 /// ours is made meanwhile.
-const SETTINGS: [(&str, &str); 3] = [
+const SETTINGS: [(&str, &str); 5] = [
     ("dfs.namenode.safemode.extension", "0"),
+    ("dfs.namenode.safemode.replication.min", "3"),
+    // answers for callers that try again are kept for ten minutes else, some hundred bytes each
+    ("dfs.namenode.retrycache.expirytime.millis", "1000"),
     ("ironroot.checkpoint.online", "false"),
     ("dfs.block.access.token.enable", "false"),
 ];
