@@ -12,7 +12,7 @@ use ops::read::block_locations::get_block_locations;
 use ops::read::corrupt_files::CorruptFilesWalk;
 use ops::read::file_info::{check_access, get_file_link_info, get_link_target, is_file_closed};
 use ops::read::listing::get_listing;
-use ops::read::open_files::list_open_files;
+use ops::read::open_files::{Which, list_open_files};
 use ops::read::summary::{get_content_summary, get_quota_usage};
 use ops::status::{FileStatus, LocatedBlock};
 use ops::write::storage_policy::get_storage_policy;
@@ -203,7 +203,7 @@ fn reads(world: &World, line: &Line) -> Option<Printed> {
             Some(get_xattrs(view, path, &wanted).map(|all| all.iter().map(attribute).collect()))
         }
         "list-xattrs" => Some(list_xattrs(view, path).map(|all| all.iter().map(attribute).collect())),
-        "open-files" => Some(list_open_files(view, InodeId(0), path).map(|open| {
+        "open-files" => Some(list_open_files(view, InodeId(0), path, Which::All).map(|open| {
             open.entries.iter().map(|f| format!("{} {} by {}\n", f.id, text(&f.path), f.client)).collect()
         })),
         "corrupt-files" => Some(CorruptFilesWalk::begin(view, path, 0).map(|walk| {

@@ -4,9 +4,9 @@ use super::super::convert::located::put_blocks;
 use super::super::convert::nested;
 use super::super::convert::status::{Locations, put_status};
 use super::super::convert::summary as convert;
-use super::super::{Answer, EMPTY, bad_view, decode, message, unsupported};
+use super::super::{Answer, EMPTY, bad_view, decode, message};
 use super::{Request, boolean};
-use ::blocks::{Blocks, ReportKind};
+use ::blocks::Blocks;
 use bytes::BytesMut;
 use hadoop_proto::hdfs::{
     CheckAccessRequestProto, GetBatchedListingRequestProto, GetBlockLocationsRequestProto,
@@ -24,7 +24,7 @@ use ops::read::batched_listing::{BatchedVisitor, get_batched_listing};
 use ops::read::block_locations::get_block_locations;
 use ops::read::file_info;
 use ops::read::listing::{ListingVisitor, get_listing};
-use ops::read::open_files::{list_open_files, may_list_open_files};
+use ops::read::open_files::{Which, list_open_files, may_list_open_files};
 use ops::read::summary::{ContentSummary, ContentSummaryWalk, QuotaUsage, get_quota_usage, needs_count};
 use ops::status::{FileStatus, LocatedBlocks};
 use ops::write::access_time::TouchAccessTime;
@@ -246,23 +246,17 @@ pub(super) async fn quota_usage(request: &Request<'_>) -> Answer {
     message(&GetQuotaUsageResponseProto { usage: convert::quota_usage(&usage) })
 }
 
-/// Open files that keep nodes from leaving: none where no node leaves; else not done here.
-fn blocking_decommission(request: &Request<'_>, types: Vec<i32>) -> Answer {
-    let leaving = |kind| request.read(|v| Ok(!v.state.blocks.datanode_report(kind).is_empty()));
-    if leaving(ReportKind::Decommissioning)? || leaving(ReportKind::EnteringMaintenance)? {
-        return Err(unsupported("listOpenFiles BLOCKING_DECOMMISSION"));
-    }
-    message(&ListOpenFilesResponseProto { entries: Vec::new(), has_more: false, types })
-}
-
 pub(super) fn open_files(request: &Request<'_>) -> Answer {
     let asked: ListOpenFilesRequestProto = decode(request.body.clone())?;
     let path = asked.path().as_bytes();
     request.read(|v| may_list_open_files(v, path))?;
-    if !asked.types.contains(&(OpenFilesTypeProto::AllOpenFiles as i32)) {
-        return blocking_decommission(request, asked.types);
-    }
-    let found = request.read(|v| list_open_files(v, InodeId(asked.id), path))?;
+    let has = |kind: OpenFilesTypeProto| asked.types.contains(&(kind as i32));
+    let which = match (has(OpenFilesTypeProto::AllOpenFiles), has(OpenFilesTypeProto::BlockingDecommission)) {
+        (true, _) => Which::All,
+        (false, true) => Which::BlockingLeave,
+        (false, false) => return Err(Refusal::IllegalArgument("Unknown OpenFileType: []".into()).into()),
+    };
+    let found = request.read(|v| list_open_files(v, InodeId(asked.id), path, which))?;
     let entry = |f: ops::read::open_files::OpenFile| OpenFilesBatchResponseProto {
         id: f.id.0,
         path: String::from_utf8_lossy(&f.path).into_owned(),
