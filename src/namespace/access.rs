@@ -157,9 +157,14 @@ impl<'a> Checker<'a> {
 
     /// That the inode at depth `i` grants `access`; one that does not exist grants everything.
     fn allowed(&self, path: &Resolved<'_>, i: usize, access: Action) -> Result<(), Refusal> {
+        // a path that ends with `.snapshot`, or names none that there is, is looked at as of the latest one
+        let snapshot = match path.snapshot() {
+            SnapshotId::CURRENT if path.is_past() => self.tree.latest_snapshot(self.store, path.deepest()),
+            snapshot => snapshot,
+        };
         match path.inode(i) {
-            Some(inode) if path.snapshot() != SnapshotId::CURRENT => {
-                self.allowed_then(inode, path.snapshot(), access, || text(&path.path_to(i)))
+            Some(inode) if snapshot != SnapshotId::CURRENT => {
+                self.allowed_then(inode, snapshot, access, || text(&path.path_to(i)))
             }
             Some(inode) if !self.permits(inode, access) => Err(self.denied(inode, text(&path.path_to(i)), access)),
             _ => Ok(()),
@@ -319,12 +324,18 @@ impl<'a> Checker<'a> {
     /// [`Checker::subtree`] of the past.
     fn subtree_then(&self, top: (InodeHandle, Vec<u8>), snapshot: SnapshotId, access: Action) -> Result<(), Refusal> {
         let owner = |h: InodeHandle| &**self.store.user_name(self.tree.inode_at(self.store, h, snapshot).user);
+        // refused are directories by where they are now, but for the one that the snapshot was taken of
+        let is_root = self.tree.snapshot_root(self.store, top.0).is_some_and(|root| root.by_id(snapshot).is_some());
+        let root = is_root.then_some(top.0);
         let mut open = vec![top];
         while let Some((directory, path)) = open.pop() {
             if self.store.kind(directory) != KindTag::Directory {
                 continue;
             }
-            self.allowed_then(directory, snapshot, access, || text(&path))?;
+            self.allowed_then(directory, snapshot, access, || match root {
+                Some(root) if root == directory => text(&path),
+                _ => text(&self.tree.path_of(self.store, directory)),
+            })?;
             let mine =
                 !self.tree.inode_at(self.store, directory, snapshot).mode.sticky() || owner(directory) == self.user;
             for child in self.tree.children_at(self.store, directory, snapshot) {
@@ -343,18 +354,6 @@ impl<'a> Checker<'a> {
         if self.store.kind(top) != KindTag::Directory {
             return Ok(());
         }
-        let path_of = |h: InodeHandle| text(&self.tree.path_of(self.store, h));
-        let mut left = budget;
-        while let Some((id, after)) = walk.next.take().or_else(|| walk.open.pop().map(|id| (id, Vec::new()))) {
-            let found = self.tree.find(self.store, id);
-            let Some(directory) = found.filter(|found| self.store.kind(*found) == KindTag::Directory) else { continue };
-            let left_out = ignore_empty && self.store.children(directory).1 == 0;
-            if !left_out && !self.permits(directory, access) {
-                return Err(self.denied(directory, path_of(directory), access));
-            }
-            let sticky = self.store.mode(directory).sticky();
-            for child in self.tree.children_after(self.store, directory, &after).0 {
-                if sticky && self.violates_sticky(directory, child) {
         let mut walk = SubtreeCheck::new(self.store.inode_id(top));
         self.subtree_step(&mut walk, access, ignore_empty, usize::MAX).map(drop)
     }
@@ -370,6 +369,18 @@ impl<'a> Checker<'a> {
         ignore_empty: bool,
         budget: usize,
     ) -> Result<bool, Refusal> {
+        let path_of = |h: InodeHandle| text(&self.tree.path_of(self.store, h));
+        let mut left = budget;
+        while let Some((id, after)) = walk.next.take().or_else(|| walk.open.pop().map(|id| (id, Vec::new()))) {
+            let found = self.tree.find(self.store, id);
+            let Some(directory) = found.filter(|found| self.store.kind(*found) == KindTag::Directory) else { continue };
+            let left_out = ignore_empty && self.store.children(directory).1 == 0;
+            if !left_out && !self.permits(directory, access) {
+                return Err(self.denied(directory, path_of(directory), access));
+            }
+            let sticky = self.store.mode(directory).sticky();
+            for child in self.tree.children_after(self.store, directory, &after).0 {
+                if sticky && self.violates_sticky(directory, child) {
                     return Err(self.sticky_refusal(child, path_of(child), directory, path_of(directory)));
                 }
                 if self.store.kind(child) == KindTag::Directory {

@@ -23,6 +23,12 @@ pub(crate) fn not_absolute(path: &[u8]) -> Refusal {
     Refusal::Assertion(format!("Absolute path required, but got '{}'", text(path)).into())
 }
 
+/// # Errors
+/// [`not_absolute`].
+pub(crate) fn check_absolute(path: &[u8]) -> Result<(), Refusal> {
+    if path.first() == Some(&b'/') { Ok(()) } else { Err(not_absolute(path)) }
+}
+
 /// That a caller may do what only superusers may, where the name of the operation is in the refusal (`checkSuperuserPrivilege`). Asks for no
 /// state: what is refused need not wait for it.
 ///

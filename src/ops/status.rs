@@ -312,15 +312,17 @@ impl<'a> View<'a> {
         }
         (answer.file_length, answer.last_complete) = (whole, true);
         let end = (offset as i64).saturating_add((length as i64).min(whole as i64 - offset as i64));
+        // behind an empty first block Hadoop does not look any further
+        let is_first_empty = state.store.block_core(blocks[0]).length == 0;
         let (mut start, mut last) = (0, None);
         for b in &blocks {
             let size = state.store.block_core(*b).length;
-            if last.is_none() && start + size >= whole {
+            if last.is_none() && (is_first_empty || start + size >= whole) {
                 last = Some((*b, start));
             }
             // the block that holds the offset comes for an empty range too
             let touches = match answer.blocks.is_empty() {
-                true => start + size > offset || size == 0 && start == offset,
+                true => is_first_empty || start + size > offset,
                 false => (start as i64) < end,
             };
             if touches {

@@ -8,7 +8,7 @@ use blocks::{ReportKind, VolumeState};
 use namespace::snapshot::report::{Change, Cursor, Item};
 use ops::View;
 use ops::admin::datanode_report::get_datanode_report;
-use ops::read::batched_listing::{BatchedVisitor, get_batched_listing};
+use ops::read::batched_listing::{BatchedStart, BatchedVisitor, get_batched_listing};
 use ops::read::block_locations::get_block_locations;
 use ops::read::defaults::get_server_defaults;
 use ops::read::erasure_coding::{get_erasure_coding_policies, get_erasure_coding_policy};
@@ -120,15 +120,12 @@ impl BatchedVisitor for Listings<'_, '_> {
 /// All pages of `ls-many PATH PATH... [blocks=yes]`.
 fn listings(view: &View<'_>, paths: &[Vec<u8>], with_blocks: bool) -> Printed {
     let mut seen = Listings { view, paths, out: String::new() };
-    let mut start = Vec::new();
-    loop {
-        let page = get_batched_listing(view, paths, &start, with_blocks, &mut seen)?;
-        if !page.has_more {
-            return Ok(seen.out);
-        }
+    let mut start = BatchedStart::default();
+    while let Some(next) = get_batched_listing(view, paths, &start, with_blocks, &mut seen)? {
         seen.out.push_str("next page\n");
-        start = page.start_after;
+        start = next;
     }
+    Ok(seen.out)
 }
 
 fn change(change: Change) -> String {

@@ -19,65 +19,49 @@ pub trait BatchedVisitor: ListingVisitor {
     fn refused(&mut self, index: usize, refusal: Refusal);
 }
 
-/// Where the next call goes on.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct BatchedPage {
-    /// Whether more is to come.
-    pub has_more: bool,
-    /// `startAfter` of the next call.
-    pub start_after: Vec<u8>,
+/// Where a listing goes on: behind a name of one of the paths.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct BatchedStart {
+    /// Number of the path.
+    pub index: usize,
+    /// Name in that directory; empty for all of it.
+    pub name: Vec<u8>,
 }
 
-/// `startAfter` between calls: index of the path and name within it, as Hadoop's four-byte number and bytes.
-fn split_start(start_after: &[u8]) -> Result<(usize, &[u8]), Refusal> {
-    if start_after.is_empty() {
-        return Ok((0, b""));
-    }
-    let (index, name) =
-        start_after.split_at_checked(4).ok_or_else(|| Refusal::io("The start of the listing is damaged"))?;
-    let index = u32::from_be_bytes(index.try_into().map_err(|_| Refusal::io("The start of the listing is damaged"))?);
-    Ok((index as usize, name))
-}
 
-/// getBatchedListing: up to `dfs.batched.ls.limit` paths per call, up to `dfs.ls.limit` entries.
+/// getBatchedListing: gives where the next call goes on, `None` at the end; up to `dfs.batched.ls.limit` paths per call, up to `dfs.ls.limit` entries.
 ///
 /// Quirk: `t15_batched_listing_is_complete`: every entry comes exactly once; Hadoop can end early with locations.
 ///
 /// # Errors
-/// Too many paths; a damaged start.
+/// Too many paths; a path that is not absolute.
 pub fn get_batched_listing(
     view: &View<'_>,
     paths: &[Vec<u8>],
-    start_after: &[u8],
+    start: &BatchedStart,
     need_location: bool,
     visitor: &mut dyn BatchedVisitor,
-) -> Result<BatchedPage, Refusal> {
+) -> Result<Option<BatchedStart>, Refusal> {
     let most = view.settings.batched_listing_limit;
     if paths.len() > most {
         return Err(Refusal::IllegalArgument(format!("Too many source paths ({} > {most})", paths.len()).into()));
     }
-    let (first, mut name) = split_start(start_after)?;
+    let mut name = &*start.name;
     let mut left = view.settings.listing_limit;
-    for (index, path) in paths.iter().enumerate().skip(first) {
+    for (index, path) in paths.iter().enumerate().skip(start.index) {
         if left == 0 {
-            return Ok(next(index, name));
+            return Ok(Some(BatchedStart { index, name: name.to_vec() }));
         }
         match list_one(view, index, path, name, need_location, &mut left, visitor) {
             Ok(None) => {}
-            Ok(Some(last)) => return Ok(next(index, &last)),
+            Ok(Some(name)) => return Ok(Some(BatchedStart { index, name })),
             // An assertion is no answer for one path: it ends the call, as in Java.
             Err(refusal @ Refusal::Assertion(_)) => return Err(refusal),
             Err(refusal) => visitor.refused(index, refusal),
         }
         name = b"";
     }
-    Ok(BatchedPage { has_more: false, start_after: Vec::new() })
-}
-
-fn next(index: usize, name: &[u8]) -> BatchedPage {
-    let mut start_after = (index as u32).to_be_bytes().to_vec();
-    start_after.extend_from_slice(name);
-    BatchedPage { has_more: true, start_after }
+    Ok(None)
 }
 
 /// Remembers the last name that went to a visitor.

@@ -133,10 +133,8 @@ impl Needed {
     }
 }
 
-/// The file or directory at the path of a directive, as it is now.
+/// The file or directory at the path of a directive, as it is now, even if the path leads through a snapshot.
 pub(crate) fn to_be_cached(state: &state::State, path: &[u8]) -> Option<InodeHandle> {
     let resolved = state.tree.resolve(&state.store, path).ok()?;
-    resolved
-        .last()
-        .filter(|inode| !resolved.is_past() && matches!(state.store.kind(*inode), KindTag::File | KindTag::Directory))
+    resolved.last().filter(|inode| matches!(state.store.kind(*inode), KindTag::File | KindTag::Directory))
 }

@@ -1,7 +1,7 @@
 //! listOpenFiles: files being written, by inode id.
 
 use crate::View;
-use crate::checks::not_absolute;
+use crate::checks::check_absolute;
 use std::sync::Arc;
 use vocab::path::components;
 use vocab::{InodeId, Refusal};
@@ -33,9 +33,7 @@ pub struct OpenFiles {
 /// # Errors
 /// A path that is not absolute, then `SuperuserRequired`.
 pub fn may_list_open_files(view: &View<'_>, path: &[u8]) -> Result<(), Refusal> {
-    if path.first() != Some(&b'/') {
-        return Err(not_absolute(path));
-    }
+    check_absolute(path)?;
     view.check_superuser()
 }
 

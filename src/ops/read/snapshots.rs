@@ -1,6 +1,7 @@
 //! getSnapshottableDirListing, getSnapshotListing, getSnapshotDiffReport.
 
 use crate::View;
+use crate::checks::check_absolute;
 use crate::status::FileStatus;
 use crate::write::snapshots::{directory_of, root_of};
 use namespace::snapshot::report::{Change, Cursor, Listing};
@@ -78,6 +79,7 @@ pub struct SnapshotStatus<'a> {
 /// # Errors
 /// `FileNotFound`, `PathIsNotDirectory`, `ParentNotDirectory`, `Snapshot` for a directory that does not allow any; access.
 pub fn get_snapshot_listing<'a>(view: &View<'a>, path: &[u8]) -> Result<Vec<SnapshotStatus<'a>>, Refusal> {
+    check_absolute(path)?;
     let resolved = view.state.tree.resolve(&view.state.store, path)?;
     // Quirk: a_file_above_a_snapshot_root_is_no_access_refusal: unlike other reads this one names the file as it is
     let checker = view.checker();
@@ -134,12 +136,7 @@ fn root_above(view: &View<'_>, resolved: &Resolved<'_>) -> Result<InodeHandle, R
     if start == tree.root() {
         return Ok(start);
     }
-    let is_snapshot = |inode: InodeHandle| {
-        tree.snapshot_root(store, inode).is_some_and(|root| root.by_id(resolved.snapshot()).is_some())
-    };
-    // a snapshot itself lies beside its directory, not in it
-    let mut above =
-        if resolved.snapshots_of().is_none() && is_snapshot(start) { store.parent(start) } else { Some(start) };
+    let mut above = Some(start);
     while let Some(directory) = above {
         if tree.snapshot_root(store, directory).is_some() {
             return Ok(directory);

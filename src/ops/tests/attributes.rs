@@ -62,13 +62,9 @@ fn t15_batched_listing_is_complete() {
     let who = superuser();
     let paths: Vec<Vec<u8>> = ["/b/d1", "/b/missing", "/b/d2"].iter().map(|p| p.as_bytes().to_vec()).collect();
     w.view(&who, |v| {
-        let (mut got, mut start) = (Collected::default(), Vec::new());
-        loop {
-            let page = get_batched_listing(v, &paths, &start, true, &mut got).unwrap();
-            if !page.has_more {
-                break;
-            }
-            start = page.start_after;
+        let (mut got, mut start) = (Collected::default(), Some(Default::default()));
+        while let Some(from) = start {
+            start = get_batched_listing(v, &paths, &from, true, &mut got).unwrap();
         }
         let mut expected: Vec<(usize, String)> = (0..120).map(|i| (0, format!("f{i:03}"))).collect();
         expected.push((2, "last".into()));

@@ -115,10 +115,12 @@ impl AddBlock {
     fn choose(&self, view: &View<'_>, file: InodeHandle) -> Result<Vec<Target>, Refusal> {
         let Some(shape) = view.state.tree.file_shape(&view.state.store, file) else { return Ok(Vec::new()) };
         let blocks = &view.state.blocks;
+        // what snapshots want beyond the file's own factor is not for its new blocks
+        let replication = view.state.store.file(file).map_or(shape.replication, |f| f.replication);
         let machine = view.state.tree.construction(file).map_or("", |c| c.machine);
         let request = TargetRequest {
             writer: blocks.node_at(machine),
-            replicas: shape.stripe.map_or(shape.replication.into(), |s| s.units().into()),
+            replicas: shape.stripe.map_or(replication.into(), |s| s.units().into()),
             block_size: shape.block_size,
             storage_policy: shape.storage_policy,
             excluded: &self.excluded,

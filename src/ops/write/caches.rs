@@ -216,6 +216,8 @@ pub struct ModifyCacheDirective {
     pub force: bool,
     /// Bytes of the file at the path, or of the files in the directory there.
     pub length: u64,
+    /// How refusals write a time in milliseconds since 1970.
+    pub date: fn(i64) -> String,
 }
 
 impl Write for ModifyCacheDirective {
@@ -247,7 +249,7 @@ impl Write for ModifyCacheDirective {
                 view.check_pool_limit(name, pool, path, (self.length, replication))?;
             }
         }
-        let kept = Expiry { millis: known.expiry.0, relative: false, text: "as it is".into() };
+        let kept = Expiry { millis: known.expiry.0, relative: false, text: (self.date)(known.expiry.0).into() };
         check_expiry(asked.expiry.as_ref().or(Some(&kept)), pool.longest_life_ms, view.now.wall)?;
         let expiration = asked.expiry.as_ref().map(|expiry| TimeMs(expiry.absolute(view.now.wall)));
         let rpc = view.caller.rpc_ids;

@@ -1,7 +1,7 @@
 //! allowSnapshot, disallowSnapshot, createSnapshot, renameSnapshot, deleteSnapshot. Order of checks and words are those of Hadoop's `FSDirSnapshotOp`
 //! and `SnapshotManager`.
 
-use crate::checks::invalid_path;
+use crate::checks::{check_absolute, invalid_path};
 use crate::{Operation, Turn, View, Write};
 use edit::Record;
 use namespace::snapshot::Root;
@@ -60,6 +60,7 @@ fn owned<'p>(view: &View<'_>, path: &'p [u8]) -> Result<Resolved<'p>, Refusal> {
 ///
 /// Quirk: a_file_above_a_directory_to_allow_is_no_access_refusal: unlike other calls these two name the file as it is
 fn walked<'p>(view: &View<'_>, path: &'p [u8]) -> Result<Resolved<'p>, Refusal> {
+    check_absolute(path)?;
     // reserved names mean nothing here either
     if path.starts_with(b"/.reserved/") {
         return Err(Refusal::not_found(format!("Directory does not exist: {}", view.path_text(path))));

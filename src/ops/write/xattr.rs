@@ -76,6 +76,8 @@ pub struct SetXattr {
     pub path: Vec<u8>,
     /// Attribute with its value.
     pub xattr: Xattr,
+    /// Whether the value was given, be it empty.
+    pub given: bool,
     /// Whether it may be new.
     pub create: bool,
     /// Whether it may be there.
@@ -88,6 +90,7 @@ impl Write for SetXattr {
     const OPERATION: Operation = Operation::SetXattr;
 
     fn prepare(&self, view: &View<'_>) -> Result<(), Refusal> {
+        view.check_safe_mode(|| format!("Cannot set XAttr on {}", view.path_text(&self.path)))?;
         check_enabled(view)?;
         let (size, most) = (self.xattr.name.len() + self.xattr.value.len(), view.settings.xattr_size);
         if size > most {
@@ -114,7 +117,8 @@ impl Write for SetXattr {
             && (self.xattr.namespace, &*self.xattr.name) == SATISFY_XATTR
             && view.state.has_something_to_satisfy(inode);
         let satisfy = satisfy.then(|| view.state.store.inode_id(inode));
-        turn.log(Record::SetXattr { path: Cow::Owned(resolved.path()), xattrs: vec![self.xattr.clone()], rpc });
+        let (path, xattrs) = (Cow::Owned(resolved.path()), vec![self.xattr.clone()]);
+        turn.log(Record::SetXattr { path, xattrs, given: self.given, rpc });
         turn.soft().satisfier.extend(satisfy);
         Ok(())
     }
@@ -168,6 +172,7 @@ impl Write for RemoveXattr {
     const OPERATION: Operation = Operation::RemoveXattr;
 
     fn prepare(&self, view: &View<'_>) -> Result<(), Refusal> {
+        view.check_safe_mode(|| format!("Cannot remove XAttr entry on {}", view.path_text(&self.path)))?;
         check_enabled(view)?;
         check_visible(view, &self.xattr, is_raw(&self.path))
     }

@@ -9,10 +9,9 @@ use ::blocks::ReportKind;
 use bytes::BytesMut;
 use hadoop_proto::hdfs::{
     DatanodeReportTypeProto, GetDatanodeReportRequestProto, GetDatanodeStorageReportRequestProto,
-    RollEditsResponseProto, RollingUpgradeActionProto, RollingUpgradeInfoProto,
-    RollingUpgradeRequestProto, RollingUpgradeResponseProto, RollingUpgradeStatusProto, SafeModeActionProto,
-    SaveNamespaceRequestProto, SaveNamespaceResponseProto, SetBalancerBandwidthRequestProto, SetSafeModeRequestProto,
-    UpgradeStatusResponseProto,
+    RollEditsResponseProto, RollingUpgradeActionProto, RollingUpgradeInfoProto, RollingUpgradeRequestProto,
+    RollingUpgradeResponseProto, RollingUpgradeStatusProto, SafeModeActionProto, SaveNamespaceRequestProto,
+    SaveNamespaceResponseProto, SetBalancerBandwidthRequestProto, SetSafeModeRequestProto, UpgradeStatusResponseProto,
 };
 use observe::RemoteException;
 use observe::remote_exception::class;
@@ -20,7 +19,10 @@ use ops::admin::datanode_report::get_datanode_report;
 use ops::admin::safe_mode::{SafeModeAction, SetSafeMode};
 use ops::table::Category;
 use state::RetryPayload;
-use vocab::{Caller, Txid};
+use vocab::{Caller, Refusal, Txid};
+
+/// What a balancer may use at most, in bytes a second.
+const BANDWIDTH_MAX: i64 = 1 << 40;
 
 /// Ends the present log segment; the first transaction of the new one.
 pub(in super::super) async fn roll(shared: &Shared, caller: &Caller) -> Result<Txid, RemoteException> {
@@ -58,6 +60,10 @@ pub(super) async fn save_namespace(request: &Request<'_>) -> Answer {
 
 pub(super) fn balancer_bandwidth(request: &Request<'_>) -> Answer {
     let asked: SetBalancerBandwidthRequestProto = decode(request.body.clone())?;
+    if asked.bandwidth > BANDWIDTH_MAX {
+        let text = format!("Bandwidth should not exceed maximum limit {BANDWIDTH_MAX} bytes per second");
+        return Err(Refusal::IllegalArgument(text.into()).into());
+    }
     superuser(request.shared, request.caller, "setBalancerBandwidth")?;
     let name = request.operation.row().method;
     let decided = request.shared.engine.turn(name, request.caller, |turn| {

@@ -14,7 +14,7 @@ use hadoop_proto::view::{ViewError, client as view};
 use ops::status::LocatedBlock;
 use ops::write::add_block::AddBlock;
 use ops::write::complete::{AbandonBlock, Complete, Fsync, RenewLease};
-use vocab::InodeId;
+use vocab::{InodeId, Refusal};
 
 /// A response whose field 1 is a located block.
 pub(super) fn located(request: &Request<'_>, block: &LocatedBlock) -> Answer {
@@ -111,6 +111,12 @@ pub(super) fn fsync(request: &Request<'_>) -> Writing {
 pub(super) fn renew_lease(request: &Request<'_>) -> Writing {
     let asked = view::RenewLeaseRequest::parse(request.body)
         .map_err(|e| bad_view::<RenewLeaseRequestProto>(request.body, e))?;
+    let namespaces: Result<Vec<_>, _> =
+        asked.namespaces.iter().map(|name| name.map(|n| n.to_str().into_owned())).collect();
+    let namespaces = namespaces.map_err(|e| bad_view::<RenewLeaseRequestProto>(request.body, e))?;
+    if !namespaces.is_empty() {
+        return Err(Refusal::io(format!("namespaces([{}]) should be null or empty", namespaces.join(", "))).into());
+    }
     request.write(RenewLease { client: asked.client_name.to_str().into() }, |_| Ok(EMPTY))
 }
 

@@ -38,7 +38,7 @@ pub(super) fn codecs(request: &Request<'_>) -> Answer {
 
 pub(super) fn add(request: &Request<'_>) -> Writing {
     let asked: AddErasureCodingPoliciesRequestProto = decode(request.body.clone())?;
-    let policies = asked.ec_policies.iter().map(convert::new_policy).collect();
+    let policies = asked.ec_policies.iter().map(convert::new_policy).collect::<Result<_, Refusal>>()?;
     let response = |(result, asked): (Result<ErasureCodingPolicy, Refusal>, ErasureCodingPolicyProto)| match result {
         Ok(added) => {
             AddErasureCodingPolicyResponseProto { policy: convert::policy(&added), succeed: true, error_msg: None }

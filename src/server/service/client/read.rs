@@ -7,9 +7,10 @@ use super::super::convert::summary as convert;
 use super::super::{Answer, EMPTY, bad_view, decode, message};
 use super::{Request, boolean};
 use ::blocks::Blocks;
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
+use hadoop_proto::Message;
 use hadoop_proto::hdfs::{
-    CheckAccessRequestProto, GetBatchedListingRequestProto, GetBlockLocationsRequestProto,
+    BatchedListingKeyProto, CheckAccessRequestProto, GetBatchedListingRequestProto, GetBlockLocationsRequestProto,
     GetContentSummaryRequestProto, GetContentSummaryResponseProto, GetFileInfoRequestProto,
     GetFileLinkInfoRequestProto, GetLinkTargetRequestProto, GetLinkTargetResponseProto, GetListingRequestProto,
     GetLocatedFileInfoRequestProto, GetPreferredBlockSizeRequestProto, GetPreferredBlockSizeResponseProto,
@@ -18,9 +19,10 @@ use hadoop_proto::hdfs::{
 };
 use hadoop_proto::view::client as view;
 use hadoop_proto::wire::Sink;
+use md5::{Digest, Md5};
 use observe::RemoteException;
 use ops::Write as _;
-use ops::read::batched_listing::{BatchedVisitor, get_batched_listing};
+use ops::read::batched_listing::{BatchedStart, BatchedVisitor, get_batched_listing};
 use ops::read::block_locations::get_block_locations;
 use ops::read::file_info;
 use ops::read::listing::{ListingVisitor, get_listing};
@@ -166,17 +168,46 @@ impl BatchedVisitor for Batches<'_> {
     }
 }
 
+/// Digest of the paths of a batched listing: a key goes with them alone.
+fn digest_of(paths: &[Vec<u8>]) -> [u8; 16] {
+    paths.iter().fold(Md5::new(), |digest, path| digest.chain_update(path)).finalize().into()
+}
+
+/// Where the last page of a batched listing said that the next one begins. A key without a name is of a path that is done.
+fn batched_start(paths: &[Vec<u8>], key: Bytes) -> Result<BatchedStart, RemoteException> {
+    if key.is_empty() {
+        return Ok(BatchedStart::default());
+    }
+    let key: BatchedListingKeyProto = decode(key)?;
+    if key.checksum != digest_of(paths)[..] {
+        return Err(Refusal::IllegalArgument("".into()).into());
+    }
+    let (index, name) = (key.path_index as usize, key.start_after.to_vec());
+    Ok(BatchedStart { index: if name.is_empty() { index + 1 } else { index }, name })
+}
+
+fn batched_key(paths: &[Vec<u8>], next: BatchedStart) -> Vec<u8> {
+    let done = usize::from(next.name.is_empty());
+    let key = BatchedListingKeyProto {
+        checksum: digest_of(paths).to_vec().into(),
+        path_index: (next.index - done) as u32,
+        start_after: next.name.into(),
+    };
+    key.encode_to_vec()
+}
+
 pub(super) fn batched_listing(request: &Request<'_>) -> Answer {
     let asked: GetBatchedListingRequestProto = decode(request.body.clone())?;
     let paths: Vec<Vec<u8>> = asked.paths.into_iter().map(String::into_bytes).collect();
+    let start = batched_start(&paths, asked.start_after)?;
     let pool = &request.shared.identity.block_pool;
     let mut out = BytesMut::with_capacity(64 * STATUS_BYTES);
     request.read(|v| {
         let blocks = &v.state.blocks;
         let mut batches = Batches { out: &mut out, page: BytesMut::new(), index: 0, blocks, pool };
-        let page = get_batched_listing(v, &paths, &asked.start_after, asked.need_location, &mut batches)?;
-        out.put_varint_field(2, page.has_more.into());
-        out.put_bytes_field(3, &page.start_after);
+        let next = get_batched_listing(v, &paths, &start, asked.need_location, &mut batches)?;
+        out.put_varint_field(2, next.is_some().into());
+        out.put_bytes_field(3, &next.map(|next| batched_key(&paths, next)).unwrap_or_default());
         Ok(())
     })?;
     Ok(out.freeze())

@@ -41,7 +41,9 @@ fn path(text: &str) -> Result<String, Refusal> {
     if (scheme.is_some() || has_authority) && !path.starts_with('/') && !path.is_empty() {
         return Err(illegal(format!("java.net.URISyntaxException: Relative path in absolute URI: {text}")));
     }
-    Ok(without_dots(&path))
+    // a last dot leaves a slash, which goes when the path is read again, as at each listing and start
+    let path = without_dots(&path);
+    Ok(path.strip_suffix('/').filter(|path| !path.is_empty()).map(str::to_owned).unwrap_or(path))
 }
 
 /// A path without `.` and without `..` after a name.
@@ -70,7 +72,7 @@ fn short(number: u32) -> Result<i16, Refusal> {
 }
 
 /// A time as `2026-12-01T01:02:03+0000`, in the local zone. Directives that never end have years that calendars do not go to.
-fn date(millis: i64) -> String {
+pub fn date(millis: i64) -> String {
     let known = Timestamp::from_millisecond(millis);
     let known = known.unwrap_or(if millis < 0 { Timestamp::MIN } else { Timestamp::MAX });
     let offset = i64::from(TimeZone::system().to_offset(known).seconds());
@@ -261,6 +263,7 @@ mod tests {
             ("hdfs:/x", "/x"),
             ("//h/x", "/x"),
             ("/a/./b/../c", "/a/c"),
+            ("/a/.", "/a"),
             ("/../a", "/../a"),
         ];
         for (text, expected) in cases {

@@ -2,6 +2,7 @@
 
 use hadoop_proto::hdfs::{EcSchemaOptionEntryProto, EcSchemaProto, ErasureCodingPolicyProto, ErasureCodingPolicyState};
 use ops::write::erasure_coding::NewPolicy;
+use vocab::Refusal;
 use vocab::erasure_coding::{ErasureCodingPolicy, PolicyState};
 
 /// A policy as files and directories have it.
@@ -40,7 +41,10 @@ pub fn policy_with_state(with: &ErasureCodingPolicy) -> ErasureCodingPolicyProto
 }
 
 /// A policy that a client wishes; of a built-in one the number says all.
-pub fn new_policy(asked: &ErasureCodingPolicyProto) -> NewPolicy {
+///
+/// # Errors
+/// `IllegalArgument`: of any other all is needed.
+pub fn new_policy(asked: &ErasureCodingPolicyProto) -> Result<NewPolicy, Refusal> {
     let built_in = ErasureCodingPolicy::built_in().find(|p| u32::from(p.id) == asked.id);
     let full = built_in.map(|p| ErasureCodingPolicyProto {
         cell_size: Some(p.stripe.cell_size),
@@ -52,13 +56,19 @@ pub fn new_policy(asked: &ErasureCodingPolicyProto) -> NewPolicy {
         }),
         ..Default::default()
     });
+    let fields =
+        [("name", asked.name.is_some()), ("schema", asked.schema.is_some()), ("cellsize", asked.cell_size.is_some())];
+    if let (None, Some((missing, _))) = (&full, fields.iter().find(|(_, is_there)| !is_there)) {
+        let text = format!("Missing {missing} field in ErasureCodingPolicy proto");
+        return Err(Refusal::IllegalArgument(text.into()));
+    }
     let asked = full.as_ref().unwrap_or(asked);
     let schema = asked.schema.clone().unwrap_or_default();
-    NewPolicy {
+    Ok(NewPolicy {
         codec: schema.codec_name.into(),
         data_units: schema.data_units,
         parity_units: schema.parity_units,
         cell_size: asked.cell_size(),
         options: schema.options.into_iter().map(|o| (o.key.into(), o.value.into())).collect(),
-    }
+    })
 }
