@@ -36,7 +36,9 @@ fn seed() -> u64 {
 }
 
 /// Calls between two surveys of both trees: after each comes a restart, or an image, or each goes on with the other's directory for a while.
-const LEG: usize = 1_500;
+fn leg(calls: usize) -> usize {
+    (calls / 40).clamp(1_500, 5_000)
+}
 
 #[test]
 fn both_name_nodes_answer_alike() {
@@ -46,13 +48,19 @@ fn both_name_nodes_answer_alike() {
     let mut generator = generate::Generator::new(seed);
     generator.begin(&mut pair);
     for number in 1..=calls {
+        pair.pairs.settled = false;
         generator.step(&mut pair);
-        if number % LEG == 0 || number == calls {
+        if number % leg(calls) == 0 || number == calls {
             pair.settle();
             generator.survey(&mut pair);
-            match number / LEG % 4 {
+            match number / leg(calls) % 4 {
                 1 => pair.restart(),
-                2 => pair.exchanged(|pair| generator.survey(pair)),
+                2 => {
+                    pair.restart();
+                    pair.settle();
+                    generator.survey(&mut pair);
+                    pair.exchanged(|pair| generator.survey(pair));
+                }
                 3 => pair.checkpoint(),
                 _ => {}
             }

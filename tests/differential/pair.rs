@@ -26,6 +26,8 @@ pub struct Pair {
     restarts: u32,
     /// Whether each runs on the directory of the other.
     taken_over: bool,
+    /// Entries of diff reports that only Java has since it compares attributes by identity.
+    by_identity: usize,
     /// What both said of the block that was last added.
     placed: Option<(DynamicMessage, DynamicMessage)>,
     /// Delegation tokens that both gave, as fields of text.
@@ -57,6 +59,7 @@ impl Pair {
             differences: Vec::new(),
             restarts: 0,
             taken_over: false,
+            by_identity: 0,
             placed: None,
             tokens: Vec::new(),
             named: None,
@@ -231,10 +234,25 @@ impl Pair {
             return Ok(());
         }
         match (java, ours) {
+            (Ok(java), Ok(ours)) if name.starts_with("getSnapshotDiffReport") => {
+                let (mut java, mut ours) = (java.clone(), ours.clone());
+                let taken = if self.taken_over {
+                    known::modified_by_identity(&mut ours, &java)
+                } else {
+                    known::modified_by_identity(&mut java, &ours)
+                };
+                self.by_identity += taken;
+                self.pairs.message(&java, &ours)
+            }
             (Ok(java), Ok(ours)) => self.pairs.message(java, ours),
             (Err(java), Err(ours)) => {
                 if java.class != ours.class || java.code != ours.code {
                     return Err("class".to_owned());
+                }
+                if name == "allowSnapshot"
+                    && known::first_of_nested(&java.message) == known::first_of_nested(&ours.message)
+                {
+                    return Ok(());
                 }
                 if self.pairs.text(&java.message, &ours.message) { Ok(()) } else { Err("text".to_owned()) }
             }
@@ -273,6 +291,7 @@ impl Pair {
             std::thread::sleep(Duration::from_millis(600));
             quiet = if self.java.obey() + self.ours.obey() == 0 { quiet + 1 } else { 0 };
         }
+        self.pairs.settled = true;
     }
 
     /// Both start again, in order and without notice in turns.
@@ -322,6 +341,8 @@ impl Pair {
             asked += a;
             done += d;
         }
+        println!("{} kept counts of quotas differ", self.pairs.drifts);
+        println!("{} entries of diff reports only of Java, by identity of attributes", self.by_identity);
         println!(
             "seed {seed}: {asked} calls, {done} done, {} restarts, {} differ",
             self.restarts,

@@ -20,9 +20,16 @@ impl Generator {
         }
         (self.model.roots, self.model.snapshots) = (old_roots, old_snapshots);
         self.survey_snapshots(pair);
-        for (method, request) in
-            [("getFsStats", ""), ("getFsReplicatedBlockStats", ""), ("listCorruptFileBlocks", "path: \"/\"")]
-        {
+        for (method, request) in [
+            ("getFsStats", ""),
+            ("getFsReplicatedBlockStats", ""),
+            ("getFsECBlockGroupStats", ""),
+            ("listCorruptFileBlocks", "path: \"/\""),
+            ("listCachePools", "prevPoolName: \"\""),
+            ("listCacheDirectives", "prevId: 0 filter { }"),
+            ("getErasureCodingPolicies", ""),
+            ("listOpenFiles", "id: 0 types: ALL_OPEN_FILES path: \"/\""),
+        ] {
             let _ = pair.ask("hdfs", method, request);
         }
     }

@@ -149,7 +149,11 @@ impl Generator {
                 let (data, parity) = (self.pick(&[2, 3, 4, 0]), self.pick(&[1, 2, 0]));
                 let cell = self.pick(&[65_536, 131_072, 1_000, 0, 1 << 30]);
                 let schema = format!("schema {{ codecName: \"{codec}\" dataUnits: {data} parityUnits: {parity} }}");
-                let request = format!("ecPolicies {{ {schema} cellSize: {cell} id: 0 }}");
+                let parts = [format!("name: \"{name}\""), schema, format!("cellSize: {cell}")];
+                let left_out = self.dice.below(30);
+                let parts = parts.iter().enumerate().filter(|(at, _)| *at != left_out).map(|(_, part)| &**part);
+                let parts = parts.collect::<Vec<_>>().join(" ");
+                let request = format!("ecPolicies {{ {parts} id: {} }}", self.pick(&[0, 0, 0, 1, 70]));
                 self.ask(pair, "addErasureCodingPolicies", request);
             }
             1 => self.ask(pair, "removeErasureCodingPolicy", format!("ecPolicyName: \"{name}\"")),
@@ -258,7 +262,8 @@ impl Generator {
             out += &format!(" maxRelativeExpiry: {}", self.pick(&[0, 60_000, 40_000_000, -1, i64::MAX >> 2]));
         }
         if self.one_in(5) {
-            out += &format!(" defaultReplication: {}", self.pick(&[1, 2, 0, 9]));
+            // Hadoop's image does not keep it: after one every pool has 1
+            out += &format!(" defaultReplication: {}", self.pick(&[1, 0]));
         }
         out
     }
