@@ -139,8 +139,8 @@ const CHECKPOINT: &str = "online checkpoint, and the image from it";
 
 /// A checkpoint that is due by the number of transactions, under the probes' own writes.
 fn checkpoint(options: &Options, source: &std::path::Path, generated: &Generated) -> Result<(), String> {
-    let quiet = options.calm + Duration::from_secs(4);
-    // a create is two transactions, and its directory every now and then one more
+    // due some seconds after the load has begun; a create is two transactions, and its directory every now and then one more
+    let quiet = options.calm + Duration::from_secs(12);
     let transactions = (2 * options.rates.1 * quiet.as_secs()).to_string();
     let settings = [
         ("dfs.namenode.checkpoint.txns", transactions.as_str()),
