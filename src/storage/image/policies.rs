@@ -85,9 +85,9 @@ fn decode_policy(message: &[u8], known: &Policies) -> Result<ErasureCodingPolicy
     }
     let wrong = |what: &str| PolicyError::Content(format!("erasure coding policy {id} {what}"));
     let id = u8::try_from(id).ok().filter(|id| (1..=LAST).contains(id)).ok_or_else(|| wrong("has no legal number"))?;
-    let state = state.ok_or_else(|| wrong("says no state"))?;
+    let state = || state.ok_or_else(|| wrong("says no state"));
     if let Some(built_in) = known.by_id(id).filter(|p| p.is_built_in()) {
-        return Ok(ErasureCodingPolicy { state, ..built_in.clone() });
+        return Ok(ErasureCodingPolicy { state: state()?, ..built_in.clone() });
     }
     let (codec, data, parity, mut options) = decode_schema(schema.ok_or_else(|| wrong("has no schema"))?)?;
     options.sort();
@@ -100,7 +100,7 @@ fn decode_policy(message: &[u8], known: &Policies) -> Result<ErasureCodingPolicy
     }
     let stripe = Stripe { data_units, parity_units, cell_size };
     let policy = ErasureCodingPolicy::new(id, &codec, stripe, options);
-    Ok(ErasureCodingPolicy { name: name.unwrap_or_else(|| policy.name.clone()), state, ..policy })
+    Ok(ErasureCodingPolicy { name: name.unwrap_or_else(|| policy.name.clone()), state: state()?, ..policy })
 }
 
 type Options = Vec<(Arc<str>, Arc<str>)>;
@@ -158,6 +158,8 @@ mod tests {
             (&[0x20u8, 200, 1][..], "has no legal number"),
             (&[0x20, 70], "has no schema"),
             (&[0x20, 70, 0x12, 0], "has no legal number of units"),
+            (&[0x20, 1], "says no state"),
+            (&[0x20, 1, 0x28, 9], "says no state"),
         ] {
             let mut section = Vec::new();
             section.put_bytes_field(1, bytes);
