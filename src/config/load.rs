@@ -35,11 +35,15 @@ impl Source {
 
     /// The same with the policy file, which says who may use which protocol and counts before the site files.
     pub fn read_policy(&self) -> Result<Configuration, ConfigError> {
-        const POLICY: &str = "hadoop-policy.xml";
+        self.read_beside("hadoop-policy.xml")
+    }
+
+    /// The same with another file of the folder, which counts before the site files and need not be there.
+    pub fn read_beside(&self, name: &str) -> Result<Configuration, ConfigError> {
         let (mut configuration, _) = self.read()?;
-        let file = self.directory.as_deref().map(|directory| xml::read_file(&directory.join(POLICY), POLICY));
+        let file = self.directory.as_deref().map(|directory| xml::read_file(&directory.join(name), name));
         if let Some(items) = file.transpose()?.flatten() {
-            configuration.add(items, POLICY);
+            configuration.add(items, name);
         }
         Ok(configuration)
     }

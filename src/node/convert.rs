@@ -1,11 +1,7 @@
 //! From the configuration's settings to those of each layer: the one place where a key's value meets its consumer.
 
-use crate::config::settings::{
-    Apart, GroupMapping, LeavingWalks, Named, PlacementPolicy, ProxyUser, RackMapping, Rpc, Settings,
-};
+use crate::config::settings::{Apart, LeavingWalks, Named, PlacementPolicy, ProxyUser, RackMapping, Rpc, Settings};
 use security::groups::{GroupSettings, Provider};
-use security::keys::Keys;
-use security::kms::Kms;
 use security::proxy::{Allowed, Hosts, Network, ProxyRule, ProxyRules};
 use security::service::AccessList;
 use server::service::reencryption::Pace;
@@ -251,12 +247,8 @@ pub fn port(rpc: &Rpc, handlers: u32, caller_context: bool) -> rpc::Settings {
 /// Where groups come from. A mapping that is not known was refused before.
 pub fn groups(settings: &Settings) -> GroupSettings {
     let groups = &settings.groups;
-    let timeout = Some(groups.command_timeout).filter(|timeout| !timeout.is_zero());
     GroupSettings {
-        provider: match groups.mapping {
-            GroupMapping::System => Provider::Shell { timeout },
-            GroupMapping::Nobody | GroupMapping::Other(_) => Provider::Nobody,
-        },
+        provider: groups.mapping.clone().unwrap_or(Provider::Nobody),
         overrides: groups
             .overrides
             .iter()
@@ -264,6 +256,8 @@ pub fn groups(settings: &Settings) -> GroupSettings {
             .collect(),
         ttl: groups.cache,
         negative_ttl: groups.negative_cache,
+        background: groups.background as usize,
+        warn_after: groups.warn_after,
     }
 }
 
@@ -312,23 +306,8 @@ pub fn racks(settings: &Settings) -> Mapping {
     }
 }
 
-/// Whoever keeps the keys of encryption zones, asked as `user`.
-pub fn keys(settings: &Settings, user: &str) -> Option<Arc<Keys>> {
-    let address = settings.server_defaults.key_provider.as_str();
-    if address.is_empty() {
-        return None;
-    }
-    match Kms::new(address, user, settings.keys.timeout) {
-        Ok(kms) => Some(Arc::new(Keys::new(Box::new(kms), settings.keys.advance))),
-        Err(problem) => {
-            tracing::error!("{problem}: no encryption zone can be made, nor any file in one");
-            None
-        }
-    }
-}
-
 /// How re-encryption works.
 pub fn reencryption(settings: &Settings) -> Pace {
-    let crate::config::settings::Reencryption { interval, batch, looking, changing } = settings.reencryption;
-    Pace { interval, batch: batch as usize, looking, changing }
+    let crate::config::settings::Reencryption { interval, batch, threads, looking, changing } = settings.reencryption;
+    Pace { interval, batch: batch as usize, threads: threads as usize, looking, changing }
 }

@@ -27,6 +27,7 @@ mod reload;
 mod resources;
 mod rolling;
 mod run;
+mod secrets;
 mod signals;
 mod ticks;
 mod upgrade;

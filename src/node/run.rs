@@ -303,7 +303,7 @@ fn shared(
     }
     Ok(Shared {
         engine: engine.clone(),
-        keys: convert::keys(settings, &engine.settings().owner),
+        keys: super::secrets::keys(settings, &files.source, &engine.settings().owner)?,
         reencrypting: Default::default(),
         followers: Default::default(),
         users: Arc::new(users.with_mechanisms(Arc::new(TokenMechanism::new(engine.clone())), true)),

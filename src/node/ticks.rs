@@ -36,7 +36,9 @@ impl Ticks {
         let resources = Resources::new(&settings.directories, directories);
         tasks.push(tokio::spawn(resources.watch(engine.clone(), os.clone())));
         tasks.push(tokio::spawn(check_leases(engine.clone(), settings.features.lease_check_interval)));
-        if shared.keys.is_some() {
+        if let Some(keys) = &shared.keys {
+            let warm_up = super::secrets::warm_up(engine.clone(), keys.clone(), settings.keys.warm_up);
+            tasks.push(tokio::spawn(warm_up));
             let pace = convert::reencryption(settings);
             tasks.push(tokio::spawn(server::service::reencryption::work(shared.clone(), pace)));
         }

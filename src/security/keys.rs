@@ -139,6 +139,15 @@ impl Keys {
         filled
     }
 
+    /// Fetches the first keys for a zone's key, if there are none yet.
+    ///
+    /// # Errors
+    /// The provider's.
+    pub fn warm_up(&self, key: &str) -> Result<(), KeyError> {
+        let is_empty = self.ready.lock().get(key).is_none_or(VecDeque::is_empty);
+        if is_empty { self.add(key, self.low().max(1)) } else { Ok(()) }
+    }
+
     fn fill_alone(&self, key: &str) -> Result<(), KeyError> {
         loop {
             let there = self.ready.lock().get(key).map_or(0, VecDeque::len);
@@ -195,6 +204,9 @@ mod tests {
         assert_eq!(keys.take_ready("k"), (None, true));
         assert_eq!(keys.take("k").unwrap().material[0], 0);
         assert_eq!(made.0.load(Ordering::Relaxed), 3);
+        keys.warm_up("k").unwrap();
+        assert_eq!(made.0.load(Ordering::Relaxed), 3, "there are some");
+        assert_eq!(keys.warm_up("none"), Err(KeyError("no such key".into())));
         keys.fill("k").unwrap();
         assert_eq!(made.0.load(Ordering::Relaxed), 11, "ten are ready");
         let mut seen: Vec<u8> = (0..7).map(|_| keys.take("k").unwrap().material[0]).collect();

@@ -1,14 +1,57 @@
 //! A Hadoop KMS over HTTP (Hadoop's `KMSClientProvider`, `LoadBalancingKMSClientProvider`): calls under `/v1`, the user named in the query.
 
 use crate::keys::{EncryptedKey, KeyError, KeyProvider};
+use crate::keystore;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
+use ureq::tls::{Certificate, RootCerts, TlsConfig};
 
 /// Longest answer that is read.
 const ANSWER_BYTES_MAX: u64 = 64 << 20;
+
+/// A file with certificates of those who are trusted.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Truststore {
+    /// Where it is; read again when it has changed.
+    pub path: PathBuf,
+    /// Its password; without one its integrity is not looked at.
+    pub password: Option<String>,
+}
+
+/// How servers are asked.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Asking {
+    /// How long an answer may take (`hadoop.security.kms.client.timeout`).
+    pub timeout: Duration,
+    /// How often more a server is asked that does not know us (`hadoop.security.kms.client.authentication.retry-count`).
+    pub authentications: u32,
+    /// How often another server is asked (`hadoop.security.kms.client.failover.max.retries`); by default as often as there are servers.
+    pub failovers: Option<u32>,
+    /// Pause after all have failed (`...failover.sleep.base.millis`), twice as long each time ...
+    pub pause: Duration,
+    /// ... but no longer than this (`...failover.sleep.max.millis`).
+    pub pause_max: Duration,
+    /// Whom to trust over TLS (`ssl.client.truststore.location` of `ssl-client.xml`); by default the authorities that browsers trust.
+    pub truststore: Option<Truststore>,
+}
+
+impl Default for Asking {
+    fn default() -> Asking {
+        Asking {
+            timeout: Duration::from_secs(60),
+            authentications: 1,
+            failovers: None,
+            pause: Duration::from_millis(100),
+            pause_max: Duration::from_secs(2),
+            truststore: None,
+        }
+    }
+}
 
 /// The servers of one provider address; they know the same keys.
 #[derive(Debug)]
@@ -16,61 +59,146 @@ pub struct Kms {
     bases: Vec<String>,
     user: String,
     next: AtomicUsize,
-    agent: ureq::Agent,
+    asking: Asking,
+    /// With the time of the truststore that it was made from.
+    agent: Mutex<(Option<SystemTime>, ureq::Agent)>,
 }
 
 impl Kms {
-    /// From `kms://http@host;host:port/path`. `user` is who asks.
+    /// From `kms://http@host;host:port/path` or `kms://https@...`. `user` is who asks.
     ///
     /// # Errors
-    /// What is wrong with the address, or not supported of it.
-    pub fn new(address: &str, user: &str, timeout: Duration) -> Result<Kms, String> {
+    /// What is wrong with the address or the truststore.
+    pub fn new(address: &str, user: &str, asking: Asking) -> Result<Kms, String> {
         let wrong = || format!("{address} is no address of a key server");
         let rest = address.strip_prefix("kms://").ok_or_else(wrong)?;
         let (scheme, rest) = rest.split_once('@').ok_or_else(wrong)?;
-        if scheme != "http" {
-            return Err(format!("{address}: only http is supported for key servers"));
+        if !matches!(scheme, "http" | "https") {
+            return Err(wrong());
         }
         let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
-        let (hosts, port) = authority.rsplit_once(':').ok_or_else(wrong)?;
-        let port: u16 = port.parse().map_err(|_| wrong())?;
-        let base = |host: &str| format!("http://{host}:{port}/{}", path.trim_end_matches('/'));
+        let (hosts, port) = match authority.split_once(':') {
+            Some((hosts, port)) => {
+                let port: u16 = port.parse().map_err(|_| format!("Could not parse port in kms uri [{address}]"))?;
+                (hosts, format!(":{port}"))
+            }
+            None => (authority, String::new()),
+        };
+        let base = |host: &str| format!("{scheme}://{host}{port}/{}", path.trim_end_matches('/'));
         let bases: Vec<String> = hosts.split(';').filter(|host| !host.is_empty()).map(base).collect();
         if bases.is_empty() {
             return Err(wrong());
         }
-        let config = ureq::Agent::config_builder().timeout_global(Some(timeout)).http_status_as_error(false);
-        let agent = config.build().new_agent();
-        Ok(Kms { bases, user: user.to_owned(), next: AtomicUsize::new(0), agent })
+        let asking = Asking { truststore: asking.truststore.filter(|_| scheme == "https"), ..asking };
+        let agent = Mutex::new((changed(&asking), agent(&asking)?));
+        Ok(Kms { bases, user: user.to_owned(), next: AtomicUsize::new(0), asking, agent })
     }
 
-    /// Asks one server after the other until one answers.
-    fn call(&self, resource: &str, query: &str, body: Option<&Value>) -> Result<Value, KeyError> {
-        let first = self.next.fetch_add(1, Ordering::Relaxed);
-        let mut failure = KeyError("no key server".to_owned());
-        for at in 0..self.bases.len() {
-            let base = &self.bases[(first + at) % self.bases.len()];
-            let url = format!("{base}/v1/{resource}?{query}user.name={}", escaped(&self.user));
-            match self.ask(&url, body) {
-                Ok((200..=299, answer)) => return Ok(answer),
-                Ok((status, answer)) => return Err(refusal(status, &answer)),
-                Err(error) => failure = KeyError(format!("{base}: {error}")),
+    /// The client, made anew where the truststore has changed; one that cannot be read changes nothing.
+    fn agent(&self) -> ureq::Agent {
+        let mut known = self.agent.lock();
+        let changed = changed(&self.asking);
+        if changed != known.0 {
+            match agent(&self.asking) {
+                Ok(agent) => *known = (changed, agent),
+                Err(problem) => tracing::warn!("the truststore is not read again: {problem}"),
             }
         }
-        Err(failure)
+        known.1.clone()
+    }
+
+    /// Asks one server after the other until one answers, as often as is allowed; but for who may not do it at all.
+    fn call(&self, resource: &str, query: &str, body: Option<&Value>) -> Result<Value, KeyError> {
+        let (first, count) = (self.next.fetch_add(1, Ordering::Relaxed), self.bases.len());
+        let last = self.asking.failovers.map_or(count, |failovers| failovers as usize).max(count - 1);
+        for failed in 0.. {
+            let base = &self.bases[(first + failed) % count];
+            let url = format!("{base}/v1/{resource}");
+            let failure = match self.ask_by_name(&format!("{url}?{query}user.name={}", escaped(&self.user)), body) {
+                Ok((200..=299, answer)) => return Ok(answer),
+                Ok((status, answer)) => {
+                    let failure = refusal(status, &answer);
+                    if is_forbidden(&answer) {
+                        return Err(failure);
+                    }
+                    failure
+                }
+                Err(error) => KeyError(told(&error, &url)),
+            };
+            tracing::warn!("key server {base}: {failure}");
+            if failed >= last {
+                return Err(failure);
+            }
+            if (failed + 1).is_multiple_of(count) {
+                std::thread::sleep(self.pause_after(failed));
+            }
+        }
+        unreachable!("the last server's failure is returned")
+    }
+
+    /// None the first time, then longer and longer, by chance half of that to half more.
+    fn pause_after(&self, failed: usize) -> Duration {
+        let doubled = self.asking.pause.saturating_mul(1 << failed.min(20));
+        let pause = if failed == 0 { Duration::ZERO } else { doubled.min(self.asking.pause_max) };
+        pause.mul_f64(0.5 + rand::random::<f64>())
+    }
+
+    /// Asks again where the server does not believe who asks.
+    fn ask_by_name(&self, url: &str, body: Option<&Value>) -> Result<(u16, Value), ureq::Error> {
+        let mut answer = self.ask(url, body)?;
+        for _ in 0..self.asking.authentications {
+            if answer.0 != 401 {
+                break;
+            }
+            answer = self.ask(url, body)?;
+        }
+        Ok(answer)
     }
 
     fn ask(&self, url: &str, body: Option<&Value>) -> Result<(u16, Value), ureq::Error> {
+        let agent = self.agent();
         let mut response = match body {
-            None => self.agent.get(url).call()?,
-            Some(body) => {
-                self.agent.post(url).header("Content-Type", "application/json").send(body.to_string().as_str())?
-            }
+            None => agent.get(url).call()?,
+            Some(body) => agent.post(url).header("Content-Type", "application/json").send(body.to_string().as_str())?,
         };
         let text = response.body_mut().with_config().limit(ANSWER_BYTES_MAX).read_to_string()?;
         // an error page is no JSON: its status says enough
         Ok((response.status().as_u16(), serde_json::from_str(&text).unwrap_or(Value::Null)))
     }
+}
+
+/// When the truststore was changed last.
+fn changed(asking: &Asking) -> Option<SystemTime> {
+    std::fs::metadata(&asking.truststore.as_ref()?.path).and_then(|found| found.modified()).ok()
+}
+
+fn agent(asking: &Asking) -> Result<ureq::Agent, String> {
+    let mut tls = TlsConfig::builder();
+    if let Some(Truststore { path, password }) = &asking.truststore {
+        let trusted = keystore::trusted(path, password.as_deref())?;
+        let certificates: Vec<_> = trusted.iter().map(|der| Certificate::from_der(der).to_owned()).collect();
+        tls = tls.root_certs(RootCerts::new_with_certs(&certificates));
+    }
+    let config = ureq::Agent::config_builder().timeout_global(Some(asking.timeout)).http_status_as_error(false);
+    Ok(config.tls_config(tls.build()).build().new_agent())
+}
+
+/// What a client is told of a server that did not answer.
+fn told(error: &ureq::Error, url: &str) -> String {
+    match error {
+        ureq::Error::ConnectionFailed | ureq::Error::HostNotFound => format!("Failed to connect to: {url}"),
+        ureq::Error::Io(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => {
+            format!("Failed to connect to: {url}")
+        }
+        ureq::Error::Tls(_) | ureq::Error::Rustls(_) => format!("SSLHandshakeException: {error}"),
+        other => format!("{url}: {other}"),
+    }
+}
+
+/// Whether a server's exception says that no other server need be asked.
+fn is_forbidden(answer: &Value) -> bool {
+    let class = answer["RemoteException"]["javaClassName"].as_str().unwrap_or_default();
+    matches!(class.rsplit('.').next(), Some("AuthorizationException" | "AccessControlException"))
 }
 
 impl KeyProvider for Kms {
@@ -143,6 +271,7 @@ mod tests {
     use super::*;
     use std::io::{Read, Write};
     use std::net::TcpListener;
+    use std::sync::Arc;
 
     /// Answers one request with a body and gives the request's first line and body back.
     fn serve_once(status: &'static str, body: &'static str) -> (u16, std::thread::JoinHandle<String>) {
@@ -172,7 +301,8 @@ mod tests {
     }
 
     fn kms(port: u16) -> Kms {
-        Kms::new(&format!("kms://http@127.0.0.1:{port}/kms"), "hdfs", Duration::from_secs(20)).unwrap()
+        let asking = Asking { timeout: Duration::from_secs(20), failovers: Some(0), ..Asking::default() };
+        Kms::new(&format!("kms://http@127.0.0.1:{port}/kms"), "hdfs", asking).unwrap()
     }
 
     /// The answers are those of a KMS of Hadoop 3.4.1.
@@ -206,11 +336,76 @@ mod tests {
 
     #[test]
     fn addresses() {
-        let timeout = Duration::from_secs(1);
-        let two = Kms::new("kms://http@a;b:9600/kms", "u", timeout).unwrap();
-        assert_eq!(two.bases, ["http://a:9600/kms", "http://b:9600/kms"]);
-        for wrong in ["", "kms://", "kms://http@a/kms", "kms://http@:1/kms", "kms://https@a:1/kms", "jceks://file/x"] {
-            assert!(Kms::new(wrong, "u", timeout).is_err(), "{wrong}");
+        let bases = |address| Kms::new(address, "u", Asking::default()).unwrap().bases;
+        assert_eq!(bases("kms://http@a;b:9600/kms"), ["http://a:9600/kms", "http://b:9600/kms"]);
+        assert_eq!(bases("kms://https@a/kms/"), ["https://a/kms"]);
+        for wrong in ["", "kms://", "kms://ftp@a/kms", "kms://http@:1/kms", "kms://http@a:x/kms", "jceks://file/x"] {
+            assert!(Kms::new(wrong, "u", Asking::default()).is_err(), "{wrong}");
         }
+        let truststore = Some(Truststore { path: "/nowhere/trust.jks".into(), password: None });
+        let refused = Kms::new("kms://https@a/kms", "u", Asking { truststore, ..Asking::default() }).unwrap_err();
+        assert!(refused.starts_with("/nowhere/trust.jks: "), "{refused}");
+    }
+
+    /// Counts what reaches a server that always answers the same.
+    fn serve(address: &str, port: u16, status: &'static str, body: &'static str) -> (u16, Arc<AtomicUsize>) {
+        let listener = TcpListener::bind((address, port)).unwrap();
+        let (port, served) = (listener.local_addr().unwrap().port(), Arc::new(AtomicUsize::new(0)));
+        let count = served.clone();
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut stream = stream.unwrap();
+                let mut seen = [0; 65_536];
+                let mut length = 0;
+                while !seen[..length].windows(4).any(|end| end == b"\r\n\r\n") {
+                    length += stream.read(&mut seen[length..]).unwrap();
+                }
+                count.fetch_add(1, Ordering::Relaxed);
+                let answer =
+                    format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}", body.len());
+                stream.write_all(answer.as_bytes()).unwrap();
+            }
+        });
+        (port, served)
+    }
+
+    const KEY: &str = r#"{ "name" : "k1", "cipher" : "AES/CTR/NoPadding", "versions" : 1 }"#;
+
+    /// Numbers of attempts are those of `LoadBalancingKMSClientProvider`: all servers at least once, and one more than failovers are allowed.
+    #[test]
+    fn another_server_is_asked_when_one_fails() {
+        let fast = |failovers| Asking { pause: Duration::from_millis(1), failovers, ..Asking::default() };
+        let (port, served) = serve("127.0.0.2", 0, "200 OK", KEY);
+        let both = format!("kms://http@127.0.0.1;127.0.0.2:{port}/kms");
+        let kms = Kms::new(&both, "hdfs", fast(None)).unwrap();
+        for asked in 1..=4 {
+            assert_eq!(kms.cipher("k1"), Ok(Some("AES/CTR/NoPadding".into())));
+            assert_eq!(served.load(Ordering::Relaxed), asked);
+        }
+
+        let text = r#"{ "RemoteException" : { "message" : "no", "javaClassName" : "java.io.IOException" } }"#;
+        let (port, failing) = serve("127.0.0.1", 0, "500 Internal Server Error", text);
+        let one = format!("kms://http@127.0.0.1:{port}/kms");
+        for (failovers, attempts) in [(None, 2), (Some(0), 1), (Some(3), 4)] {
+            failing.store(0, Ordering::Relaxed);
+            let kms = Kms::new(&one, "hdfs", fast(failovers)).unwrap();
+            assert_eq!(kms.cipher("k1"), Err(KeyError("no".into())));
+            assert_eq!(failing.load(Ordering::Relaxed), attempts, "{failovers:?}");
+        }
+
+        let text = r#"{ "RemoteException" : { "message" : "not you", "javaClassName" : "org.apache.hadoop.security.authorize.AuthorizationException" } }"#;
+        let (port, forbidding) = serve("127.0.0.1", 0, "403 Forbidden", text);
+        let kms = Kms::new(&format!("kms://http@127.0.0.1:{port}/kms"), "hdfs", fast(None)).unwrap();
+        assert_eq!(kms.cipher("k1"), Err(KeyError("not you".into())));
+        assert_eq!(forbidding.load(Ordering::Relaxed), 1, "nobody else is asked");
+
+        let (port, unknown) = serve("127.0.0.1", 0, "401 Unauthorized", "");
+        let kms = Kms::new(&format!("kms://http@127.0.0.1:{port}/kms"), "hdfs", fast(Some(0))).unwrap();
+        assert_eq!(kms.cipher("k1"), Err(KeyError("HTTP status [401]".into())));
+        assert_eq!(unknown.load(Ordering::Relaxed), 2, "once more");
+
+        let nobody = Kms::new("kms://http@127.0.0.1:1/kms", "hdfs", fast(None)).unwrap();
+        let text = "Failed to connect to: http://127.0.0.1:1/kms/v1/key/k1/_metadata";
+        assert_eq!(nobody.cipher("k1"), Err(KeyError(text.into())));
     }
 }

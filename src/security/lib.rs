@@ -1,12 +1,14 @@
 //! Purpose: who somebody is: short names, groups, who may act for whom, and the byte steps of authentication.
 //! Called by: rpc, server (service), the binary (names in settings).
-//! Calls: vocab; the `id` command.
+//! Calls: vocab; the `id` command; key servers, key stores and directory servers.
 //! Never: knows a protocol, a method or a file of the name space; runs a command or waits while it holds a lock.
 //! Invariants: a lookup under way is shared by all who ask for the same user; a failed one is remembered as such.
 
 pub mod digest;
 pub mod groups;
+pub mod jceks;
 pub mod keys;
+pub mod keystore;
 pub mod kms;
 pub mod names;
 pub mod proxy;

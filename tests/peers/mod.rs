@@ -7,6 +7,7 @@ mod cached;
 mod crash;
 mod data;
 mod day;
+mod directory;
 mod interchange;
 mod jobs;
 mod shell;

@@ -8,8 +8,11 @@ mod address;
 mod audit;
 mod blocks;
 mod caching;
+mod encryption;
+mod groups;
 mod identity;
 mod namespace;
+mod passwords;
 mod placement;
 mod reader;
 mod security;
@@ -21,17 +24,16 @@ mod transport;
 pub use address::Addresses;
 pub use audit::Audit;
 pub use blocks::{
-    BlockReports, DatanodeHosts, DatanodeLiveness, HostsForm, LeavingWalks, Placement, RackMapping, Redundancy,
-    SafeMode, Topology,
+    BlockReports, DatanodeHosts, DatanodeLiveness, HostsForm, LeavingWalks, Placement, RackMapping, Redundancy, SafeMode, Topology,
 };
 pub use caching::Caching;
+pub use encryption::{Keys, Reencryption, WarmUp};
+pub use groups::Groups;
 pub use identity::{Identity, identify, is_local_host};
 pub use namespace::{Limits, NamespaceFeatures, Permissions, ServerDefaults};
 pub use placement::{Apart, PlacementPolicy};
 pub use reader::Reader;
-pub use security::{
-    Authentication, GroupMapping, Groups, KEYS_OF_POLICY, Keys, Named, ProxyUser, Reencryption, Tokens,
-};
+pub use security::{Authentication, KEYS_OF_POLICY, Named, ProxyUser, Tokens};
 pub use slow::SlowNodes;
 pub use storage::{Checkpoints, EditLog, Format, Location, StorageDirectories};
 pub use transport::{Http, HttpPolicy, RetryCache, Rpc};

@@ -19,6 +19,11 @@ impl<'a> Reader<'a> {
         Reader { configuration, read: RefCell::default(), warnings: RefCell::default() }
     }
 
+    /// What is read from.
+    pub(super) fn configuration(&self) -> &'a Configuration {
+        self.configuration
+    }
+
     /// The keys read so far.
     #[cfg(test)]
     pub fn keys_read(&self) -> BTreeSet<&'static str> {
@@ -61,20 +66,25 @@ impl<'a> Reader<'a> {
         default.map(|value| Ok(values::trim(&self.configuration.expand(value)?).to_string())).transpose()
     }
 
-    /// The trimmed value; nothing also if it is empty.
-    pub fn non_empty(&self, key: &'static str) -> Result<Option<String>, ConfigError> {
-        Ok(self.optional(key)?.filter(|value| !value.is_empty()))
-    }
-
     /// The value as it is: blanks at its ends count.
     pub fn raw(&self, key: &'static str) -> Result<Option<String>, ConfigError> {
         self.read.borrow_mut().insert(key);
         self.configuration.get(key)
     }
 
+    /// The trimmed value; nothing also if it is empty.
+    pub fn non_empty(&self, key: &'static str) -> Result<Option<String>, ConfigError> {
+        Ok(self.optional(key)?.filter(|value| !value.is_empty()))
+    }
+
     /// The trimmed value of a key that has a default.
     pub fn text(&self, key: &'static str) -> Result<String, ConfigError> {
         Ok(self.optional(key)?.unwrap_or_else(|| panic!("the registry has no default for {key}")))
+    }
+
+    /// The trimmed value; empty if there is neither value nor default.
+    pub(super) fn text_or_empty(&self, key: &'static str) -> Result<String, ConfigError> {
+        Ok(self.optional(key)?.unwrap_or_default())
     }
 
     fn parsed<T>(&self, key: &'static str, parse: impl Fn(&str) -> Result<T, String>) -> Result<T, ConfigError> {

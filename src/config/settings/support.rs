@@ -1,9 +1,7 @@
 //! What a configuration can ask for and this version does not do, where going on would be worse than stopping. Keys that merely have no
 //! effect yet are named by `not_honoured` instead.
 
-use super::{
-    Authentication, GroupMapping, HostsForm, HttpPolicy, LeavingWalks, Location, PlacementPolicy, RackMapping, Settings,
-};
+use super::{Authentication, HostsForm, HttpPolicy, LeavingWalks, Location, PlacementPolicy, RackMapping, Settings};
 
 impl Settings {
     /// The reason why the NameNode must not start with these settings, if there is one; it names the key.
@@ -19,7 +17,7 @@ impl Settings {
 
     fn unsupported_class(&self) -> Option<String> {
         let class = |key: &str, name: &str| Some(format!("{key} = {name} is not supported"));
-        if let GroupMapping::Other(name) = &self.groups.mapping {
+        if let Err(name) = &self.groups.mapping {
             return class("hadoop.security.group.mapping", name);
         }
         if let RackMapping::Other(name) = &self.topology.mapping {

@@ -5,10 +5,12 @@ use super::own_caller;
 use engine::HaState;
 use ops::write::reencrypt::{Outdated, Position, Waiting, next_waiting, note_progress, update_keys, walk_zone};
 use security::keys::{EncryptedKey, KeyError, Keys};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
+use tokio::task::JoinHandle;
 use vocab::encryption::DataKey;
 use vocab::{Caller, InodeId};
 
@@ -24,6 +26,8 @@ pub struct Pace {
     pub interval: Duration,
     /// Files whose keys are sent together (`dfs.namenode.reencrypt.batch.size`).
     pub batch: usize,
+    /// Batches that are with the keeper of keys at once (`dfs.namenode.reencrypt.edek.threads`).
+    pub threads: usize,
     /// Part of the time in which the lock may be held to look for files (`dfs.namenode.reencrypt.throttle.limit.handler.ratio`).
     pub looking: f64,
     /// The same to change them (`dfs.namenode.reencrypt.throttle.limit.updater.ratio`).
@@ -63,12 +67,8 @@ pub async fn work(shared: Arc<Shared>, pace: Pace) {
             let next = shared.engine.view("reencryption", &caller, next_waiting);
             let Some(zone) = next.filter(|_| !is_in_safe_mode(&shared, &caller)) else { break };
             shared.reencrypting.zone.store(zone.id.0 as u64, Ordering::Release);
-            let done = Work { shared: &shared, keys: &keys, caller: &caller, pace }.zone(&zone).await;
+            Work { shared: &shared, keys: &keys, caller: &caller, pace }.zone(&zone).await;
             shared.reencrypting.zone.store(0, Ordering::Release);
-            if let Err(error) = done {
-                tracing::warn!("re-encryption of zone {} is tried again later: {error}", zone.id);
-                break;
-            }
         }
     }
 }
@@ -84,38 +84,76 @@ struct Work<'a> {
     pace: Pace,
 }
 
+/// Files whose keys are with their keeper, and what comes of it; nothing for no files.
+type Sent = (Vec<Outdated>, Option<JoinHandle<Result<Vec<EncryptedKey>, KeyError>>>);
+
 impl Work<'_> {
-    /// Goes through one zone from where its last batch ended.
-    async fn zone(&self, zone: &Waiting) -> Result<(), KeyError> {
+    /// Goes through one zone from where its last batch ended. Several batches are with the keeper of keys at once; what comes back is written down in
+    /// the order of the files, so that a restart goes on where the zone is done up to. Files whose keys are not encrypted anew count as failures.
+    async fn zone(&self, zone: &Waiting) {
         let engine = &self.shared.engine;
         let root = engine.view("reencryption", self.caller, |view| {
             let (tree, store) = (&view.state.tree, &view.state.store);
             Some(tree.path_of(store, tree.find(store, zone.id)?))
         });
-        let (Some(root), last) = (root, zone.last.last_file.as_deref()) else { return Ok(()) };
+        let (Some(root), last) = (root, zone.last.last_file.as_deref()) else { return };
         let mut position = last.map_or_else(Position::default, |file| Position::after(&root, file));
+        let (mut sent, mut all_found) = (VecDeque::new(), false);
         loop {
-            let Some((files, is_last)) = self.batch(zone.id, &mut position).await else { return Ok(()) };
-            let count = files.len() as i64;
-            let changed = if files.is_empty() { Vec::new() } else { self.reencrypted(zone, files).await? };
-            let (mut last_file, mut done) = (None, 0);
-            for some in changed.chunks(FILES_A_HOLD) {
-                let since = Instant::now();
-                let (last, changed) =
-                    engine.turn("reencryption", self.caller, |turn| update_keys(turn, zone.id, some)).answer;
-                last_file = last.or(last_file);
-                done += changed;
-                rest(since.elapsed(), self.pace.changing).await;
+            while !all_found && sent.len() < self.pace.threads {
+                let Some((files, is_last)) = self.batch(zone.id, &mut position).await else { return };
+                all_found = is_last;
+                sent.push_back(self.send(zone, files));
             }
-            let failures = count - changed.len() as i64;
-            let noted = engine.turn("reencryption", self.caller, |turn| {
-                note_progress(turn, zone.id, last_file, (done, failures), is_last);
-            });
-            engine.fence(noted).await;
-            if is_last {
-                return Ok(());
-            }
+            let Some(batch) = sent.pop_front() else { return };
+            self.write_down(zone, batch, all_found && sent.is_empty()).await;
         }
+    }
+
+    /// Has keys encrypted anew, apart.
+    fn send(&self, zone: &Waiting, files: Vec<Outdated>) -> Sent {
+        if files.is_empty() {
+            return (files, None);
+        }
+        let old: Vec<EncryptedKey> = files
+            .iter()
+            .map(|file| {
+                let DataKey { material, iv, key_version } = file.key.clone();
+                EncryptedKey { version: key_version, iv, material }
+            })
+            .collect();
+        let (keys, key) = (self.keys.clone(), zone.key.clone());
+        (files, Some(tokio::task::spawn_blocking(move || keys.provider().reencrypt(&key, &old))))
+    }
+
+    /// Gives files their new keys and notes how far the zone is.
+    async fn write_down(&self, zone: &Waiting, (files, answer): Sent, ended: bool) {
+        let engine = &self.shared.engine;
+        let count = files.len() as i64;
+        let made = match answer {
+            None => Ok(Vec::new()),
+            Some(answer) => answer.await.unwrap_or_else(|error| Err(KeyError(error.to_string()))),
+        };
+        let made = made.unwrap_or_else(|error| {
+            tracing::warn!("Failed to re-encrypt one batch of {count} edeks of zone {}: {error}", zone.id);
+            Vec::new()
+        });
+        let new = |key: EncryptedKey| DataKey { material: key.material, iv: key.iv, key_version: key.version };
+        let changed: Vec<(Outdated, DataKey)> = files.into_iter().zip(made.into_iter().map(new)).collect();
+        let (mut last_file, mut done) = (None, 0);
+        for some in changed.chunks(FILES_A_HOLD) {
+            let since = Instant::now();
+            let (last, changed) =
+                engine.turn("reencryption", self.caller, |turn| update_keys(turn, zone.id, some)).answer;
+            last_file = last.or(last_file);
+            done += changed;
+            rest(since.elapsed(), self.pace.changing).await;
+        }
+        let failures = count - changed.len() as i64;
+        let noted = engine.turn("reencryption", self.caller, |turn| {
+            note_progress(turn, zone.id, last_file, (done, failures), ended);
+        });
+        engine.fence(noted).await;
     }
 
     /// The next files with old keys, looked for in several holds; `None` if the zone's re-encryption is over.
@@ -134,22 +172,6 @@ impl Work<'_> {
                 return Some((files, found.is_last));
             }
         }
-    }
-
-    /// The files with their keys encrypted anew.
-    async fn reencrypted(&self, zone: &Waiting, files: Vec<Outdated>) -> Result<Vec<(Outdated, DataKey)>, KeyError> {
-        let old: Vec<EncryptedKey> = files
-            .iter()
-            .map(|file| {
-                let DataKey { material, iv, key_version } = file.key.clone();
-                EncryptedKey { version: key_version, iv, material }
-            })
-            .collect();
-        let (keys, key) = (self.keys.clone(), zone.key.clone());
-        let made = tokio::task::spawn_blocking(move || keys.provider().reencrypt(&key, &old)).await;
-        let made = made.map_err(|error| KeyError(error.to_string()))??;
-        let new = |key: EncryptedKey| DataKey { material: key.material, iv: key.iv, key_version: key.version };
-        Ok(files.into_iter().zip(made.into_iter().map(new)).collect())
     }
 }
 
