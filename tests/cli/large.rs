@@ -177,17 +177,21 @@ fn files_of_another_page_size_build_or_cluster_are_not_used() {
         (whole[..whole.len() - 1].to_vec(), "damaged"),
         (Vec::new(), "damaged"),
     ];
-    for (bytes, reason) in cases {
+    let put = |bytes: &[u8]| {
+        case.begun_with("arena_").iter().for_each(|path| fs::remove_file(path).expect("removed"));
         fs::write(&arena, bytes).expect("writable");
+    };
+    for (bytes, reason) in cases {
+        put(&bytes);
         let node = NameNode::start(Kind::under_test(), &case.site);
         let log = case.log();
         assert!(log.contains("is not used: ") && log.contains(reason), "{reason}: {log}");
         case.has_files();
-        // a good one takes its place, and is not to be met by the next one
+        // a good one takes its place
         wait_until(LIMIT, "an arena file was made", || case.log().contains("checkpoint: "));
         node.kill();
     }
-    fs::write(&arena, &whole).expect("writable");
+    put(&whole);
     let node = NameNode::start(Kind::under_test(), &case.site);
     assert!(case.is_from_arena(), "{}", case.log());
     node.stop();
