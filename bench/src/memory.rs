@@ -32,11 +32,13 @@ const PATIENCE: Duration = Duration::from_secs(600);
 const CLIENT: &str = "bench";
 /// Safe mode ends when all is reported, as it does where an administrator looks: without it each block would be queued as missing before. No file of
 /// ours is made meanwhile.
-const SETTINGS: [(&str, &str); 5] = [
+const SETTINGS: [(&str, &str); 6] = [
     ("dfs.namenode.safemode.extension", "0"),
     ("dfs.namenode.safemode.replication.min", "3"),
     // answers for callers that try again are kept for ten minutes else, some hundred bytes each
     ("dfs.namenode.retrycache.expirytime.millis", "1000"),
+    // what is to be deleted is told at once, and forgotten
+    ("dfs.block.invalidate.limit", "1000000"),
     ("ironroot.checkpoint.online", "false"),
     ("dfs.block.access.token.enable", "false"),
 ];
@@ -283,7 +285,8 @@ impl Cluster<'_> {
             }
         };
         self.runtime.block_on(try_join_all((0..WRITERS).map(|_| writer())))?;
-        self.all_reported(generated.figures.blocks)
+        self.all_reported(generated.figures.blocks)?;
+        self.wait_for("PendingDeletionBlocks", 0)
     }
 
     /// A file of one block, which all DataNodes get.
