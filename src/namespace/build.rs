@@ -245,8 +245,24 @@ impl Tree {
     /// One walk over the whole tree that counts inodes and the use of every quota directory.
     fn count_all(&mut self, store: &Store) {
         self.inode_count = 0;
-        let mut open = vec![self.enter(store, self.root, UNSPECIFIED)];
-        while let Some(frame) = open.last_mut() {
+        self.count_below(store, self.root, UNSPECIFIED);
+    }
+
+    /// Counts the use of every quota directory at and below an inode of the present or a deleted list. What the inode uses.
+    pub(crate) fn recount(&mut self, store: &Store, top: InodeHandle) -> Usage {
+        if store.kind(top) != KindTag::Directory {
+            return self.inode_usage(store, top);
+        }
+        let (inodes, inherited) = (self.inode_count, self.storage_policy(store, top));
+        let usage = self.count_below(store, top, inherited);
+        self.inode_count = inodes;
+        usage
+    }
+
+    fn count_below(&mut self, store: &Store, top: InodeHandle, inherited: u8) -> Usage {
+        let mut open = vec![self.enter(store, top, inherited)];
+        loop {
+            let Some(frame) = open.last_mut() else { unreachable!("the top is left by the answer") };
             if let Some(child) = frame.children.next() {
                 if store.kind(child) == KindTag::Directory {
                     let inherited = frame.storage_policy;
@@ -266,8 +282,9 @@ impl Tree {
             let (directory, usage) = (frame.directory, frame.usage);
             open.pop();
             self.edit_quota(directory, |record| record.usage = usage);
-            if let Some(above) = open.last_mut() {
-                quota::add(&mut above.usage, &usage);
+            match open.last_mut() {
+                Some(above) => quota::add(&mut above.usage, &usage),
+                None => return usage,
             }
         }
     }
@@ -277,12 +294,8 @@ impl Tree {
         let own = self.own_storage_policy(store, directory);
         let children: Vec<InodeHandle> = self.children(store, directory).collect();
         let mut usage = Usage { namespace: 1, ..Usage::default() };
-        quota::add(&mut usage, &self.past_usage(store, directory));
-        Frame {
-            directory,
-            usage,
-            storage_policy: if own == UNSPECIFIED { inherited } else { own },
-            children: children.into_iter(),
-        }
+        let storage_policy = if own == UNSPECIFIED { inherited } else { own };
+        quota::add(&mut usage, &self.past_usage(store, directory, storage_policy));
+        Frame { directory, usage, storage_policy, children: children.into_iter() }
     }
 }

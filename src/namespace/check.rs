@@ -91,7 +91,7 @@ impl Tree {
         // of those that only snapshots hold the use is not kept
         for (directory, record) in self.all_quotas().filter(|(d, _)| self.is_attached(store, *d)) {
             let counted = self.subtree_usage(store, directory);
-            // Use by kind follows a change of storage policy only at the next load, see `apply` of a storage policy.
+            // use by kind follows a change of the storage policy of very many inodes only at the next load
             if (counted.namespace, counted.space) != (record.usage.namespace, record.usage.space) {
                 let id = store.inode_id(directory);
                 wrong.push(format!("quota directory {id} has use {:?}, counted {counted:?}", record.usage));

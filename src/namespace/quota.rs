@@ -151,13 +151,24 @@ impl Tree {
 
     /// What a subtree counts, by walking it.
     pub fn subtree_usage(&self, store: &Store, top: InodeHandle) -> Usage {
+        let inherited = store.parent(top).map_or(UNSPECIFIED, |above| self.storage_policy(store, above));
+        self.subtree_usage_below(store, top, inherited)
+    }
+
+    /// The same where the storage policy that the subtree inherits is known.
+    pub(crate) fn subtree_usage_below(&self, store: &Store, top: InodeHandle, inherited: u8) -> Usage {
         let mut usage = Usage::default();
-        let mut open = vec![top];
-        while let Some(inode) = open.pop() {
-            add(&mut usage, &self.inode_usage(store, inode));
+        let mut open = vec![(top, inherited)];
+        while let Some((inode, inherited)) = open.pop() {
+            usage.namespace += 1;
+            if let Some(shape) = self.file_shape_below(store, inode, inherited) {
+                add(&mut usage, &self.blocks_usage(store, inode, &shape, 0));
+            }
             if store.kind(inode) == KindTag::Directory {
-                add(&mut usage, &self.past_usage(store, inode));
-                open.extend(self.children(store, inode));
+                let own = self.own_storage_policy(store, inode);
+                let inherited = if own == UNSPECIFIED { inherited } else { own };
+                add(&mut usage, &self.past_usage(store, inode, inherited));
+                open.extend(self.children(store, inode).map(|child| (child, inherited)));
             }
         }
         usage
@@ -193,6 +204,7 @@ impl Tree {
         let features = store.features(directory);
         if limits == Quota::default() && directory != self.root {
             self.quotas.remove(key(directory));
+            self.uncharge(store.inode_id(directory));
             store.set_features(directory, features.without(Features::QUOTA));
         } else if !self.edit_quota(directory, |record| record.limits = limits) {
             let usage = self.counted(directory).unwrap_or_else(|| {
@@ -208,7 +220,6 @@ impl Tree {
     /// Whether the root is the only directory with a quota, so that no walk upwards has to look for others.
     pub fn only_root_has_quota(&self, store: &Store) -> bool {
         self.quotas.len() == 1 && store.features(self.root).contains(Features::QUOTA)
-            self.uncharge(store.inode_id(directory));
     }
     /// Whether every inode is below the root: nothing waits to be freed, nothing is kept for a snapshot.
     fn all_attached(&self) -> bool {
@@ -220,6 +231,7 @@ impl Tree {
         if *delta == Usage::default() {
             return;
         }
+        self.count_change(store, directory, delta);
         if self.only_root_has_quota(store) && self.all_attached() {
             self.quotas.edit(key(self.root), |bytes| add_use(bytes, delta));
             return;
@@ -231,7 +243,6 @@ impl Tree {
                 self.quotas.edit(key(inode), |bytes| add_use(bytes, delta));
             }
             current = parent;
-        self.count_change(store, directory, delta);
         }
     }
 

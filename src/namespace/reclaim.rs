@@ -140,7 +140,9 @@ impl Tree {
         job: &Detached,
         inode: InodeHandle,
     ) -> u64 {
-        let usage = self.subtree_usage(store, inode);
+        let above = store.parent(inode).map_or(UNSPECIFIED, |above| self.storage_policy(store, above));
+        let inherited = if above == UNSPECIFIED { job.storage_policy } else { above };
+        let usage = self.subtree_usage_below(store, inode, inherited);
         self.give_back(store, job, &usage);
         self.destroy_detached(store, sink, inode)
     }
@@ -150,9 +152,9 @@ impl Tree {
         let usage = quota::negated(usage);
         for id in &job.charged {
             if let Some(directory) = store.find_inode(*id) {
+                self.count_freed(directory, &usage);
                 self.quotas.edit(key(directory), |bytes| add_use(bytes, &usage));
             }
-                self.count_freed(directory, &usage);
         }
     }
 

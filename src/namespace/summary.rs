@@ -5,7 +5,7 @@ use crate::snapshot::{Gone, Link};
 use crate::{Tree, quota};
 use record::{InodeHandle, KindTag, Store};
 use vocab::quota::Usage;
-use vocab::storage_policy::by_id;
+use vocab::storage_policy::{UNSPECIFIED, by_id};
 use vocab::{BlockState, InodeId, Refusal, SnapshotId};
 
 /// Totals of a subtree.
@@ -203,12 +203,15 @@ impl Tree {
         let Some(shape) = self.file_shape(store, inode) else { return usage };
         let is_past = snapshot != SnapshotId::CURRENT && !self.snapshots.file_diffs(inode).is_empty();
         usage.space = if is_past && shape.stripe.is_none() {
-            self.usage_at(store, inode, snapshot).space
+            let whole = |b| !shape.open || store.block_state(b) == BlockState::Complete;
+            let bytes = self.bytes_at(store, inode, snapshot, whole);
+            quota::block_usage(bytes, self.replication_at(store, inode, snapshot), UNSPECIFIED).space
         } else {
             let past = if shape.stripe.is_none() { self.past_blocks(store, inode) } else { Vec::new() };
             let of_block = |b| {
                 let block = store.block(b);
-                let counted = if block.state == BlockState::Complete { shape.full(&block.block) } else { shape.fresh() };
+                let counted =
+                    if block.state == BlockState::Complete { shape.full(&block.block) } else { shape.fresh() };
                 counted.space
             };
             store.blocks_of(inode).into_iter().chain(past).map(of_block).fold(0, i64::saturating_add)

@@ -1,6 +1,6 @@
 //! A number over everything durable and derived, independent of the order in which records lie in their arenas. Equal for live, replayed and reloaded
 //! state once nothing waits to be freed. Soft things are not in it: block states, committed lengths that no record has yet, locations, leases' ages,
-//! the retry cache, access times of directories (no image has them), use by storage kind (it follows a policy change only at the next load).
+//! the retry cache, access times of directories (no image has them), use by storage kind (it follows a policy change of very many inodes only at the next load).
 
 use crate::State;
 use namespace::snapshot::{AttributeCopy, Link};

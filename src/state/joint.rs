@@ -49,7 +49,9 @@ impl State {
     pub(crate) fn with_usage<R>(&mut self, file: InodeHandle, from: usize, change: impl FnOnce(&mut State) -> R) -> R {
         let Some(shape) = self.tree.file_shape(&self.store, file) else { return change(self) };
         let before = self.tree.blocks_usage(&self.store, file, &shape, from);
+        let seen = self.tree.seen_in_views(&self.store, file);
         let result = change(self);
+        self.tree.changed_in_views(&self.store, file, &seen);
         // no change of a file changes its storage policy
         let after = match self.tree.file_shape_below(&self.store, file, shape.storage_policy) {
             Some(shape) => self.tree.blocks_usage(&self.store, file, &shape, from),

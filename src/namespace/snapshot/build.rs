@@ -61,6 +61,9 @@ impl Build {
                 store.set_features(gone.inode, features.with(Features::SNAPSHOT_ONLY));
             }
         }
+        for gone in diffs.iter().flat_map(|diff| &diff.deleted) {
+            self.tree.snapshots.note_older_name(directory, gone);
+        }
         self.tree.snapshots.directories.insert(directory, diffs);
         let features = store.features(directory);
         store.set_features(directory, features.with(Features::SNAPSHOT_DIFFS));

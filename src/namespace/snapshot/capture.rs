@@ -19,6 +19,15 @@ impl Tree {
 
     /// Keeps the attributes of an inode for the latest snapshot, unless it has them or does not know the inode.
     pub fn capture(&mut self, store: &mut Store, inode: InodeHandle, latest: SnapshotId) {
+        if store.kind(inode) == KindTag::File {
+            self.with_views(store, inode, |tree, store| tree.capture_uncounted(store, inode, latest));
+        } else {
+            self.capture_uncounted(store, inode, latest);
+        }
+    }
+
+    /// The same where the caller brings quotas along.
+    pub(super) fn capture_uncounted(&mut self, store: &mut Store, inode: InodeHandle, latest: SnapshotId) {
         if latest == SnapshotId::CURRENT || !self.is_recorded(store, inode, latest) {
             return;
         }
@@ -49,7 +58,7 @@ impl Tree {
         }
         self.capture(store, inode, latest);
         if let Some(length) = length {
-            self.limit_captured_length(inode, latest, length);
+            self.limit_captured_length(store, inode, latest, length);
         }
         if store.kind(inode) == KindTag::File && self.is_recorded(store, inode, latest) {
             self.hold_blocks(store, inode);
@@ -152,11 +161,13 @@ impl Tree {
     }
 
     /// Lowers the length that was just kept of a file.
-    pub fn limit_captured_length(&mut self, file: InodeHandle, latest: SnapshotId, length: u64) {
+    pub fn limit_captured_length(&mut self, store: &Store, file: InodeHandle, latest: SnapshotId, length: u64) {
+        let seen = self.seen_with_last_diff(store, file);
         let diffs = self.snapshots.files.get_mut(&file).map(|d| &mut d.list);
         if let Some(diff) = diffs.and_then(|d| d.last_mut()).filter(|d| d.snapshot == latest) {
             diff.length = diff.length.min(length);
         }
+        self.changed_in_views(store, file, &seen);
     }
 
     /// Whether a snapshot would hold a block of a file that is cut now.

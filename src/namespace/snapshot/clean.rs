@@ -10,6 +10,7 @@ use crate::{Tree, quota};
 use record::{BlockHandle, Blocks, Features, InodeHandle, KindTag, Store};
 use std::collections::{HashSet, VecDeque};
 use vocab::quota::Usage;
+use vocab::storage_policy::UNSPECIFIED;
 use vocab::{SnapshotId, TimeMs};
 
 const CURRENT: SnapshotId = SnapshotId::CURRENT;
@@ -29,8 +30,6 @@ pub(crate) struct Cleaner<'a> {
     sink: &'a mut dyn BlockSink,
     /// Inodes freed so far: lists that are being walked may still name them.
     freed: HashSet<InodeHandle>,
-    /// Whether the whole is counted by who asked, so that no step need bring quotas along.
-    quiet: bool,
 }
 
 impl Tree {
@@ -48,17 +47,13 @@ impl Tree {
         if time.is_some() {
             self.capture(store, child, latest);
         }
-        let before = self.subtree_usage_known(store, child);
         let gone = self.remove_into_snapshot(store, child, latest);
         if let Some(time) = time {
             self.touch_captured(store, parent, time, latest);
         }
-        let mut cleaner = Cleaner { tree: self, store, sink, freed: HashSet::new(), quiet: true };
+        let mut cleaner = Cleaner { tree: self, store, sink, freed: HashSet::new() };
         cleaner.clean(&gone, CURRENT, latest);
-        let inodes = cleaner.freed.len() as u64;
-        let after = self.entry_usage(store, &gone, CURRENT);
-        self.add_usage(store, parent, &quota::difference(&after, &before));
-        Reclaimed { inodes }
+        Reclaimed { inodes: cleaner.freed.len() as u64 }
     }
 
     /// Whether a child would stay in the past if it were deleted.
@@ -96,7 +91,7 @@ impl Tree {
             prior = later_prior(self.snapshots.directory_diffs(inode), id, prior);
             above = store.parent(inode);
         }
-        let mut cleaner = Cleaner { tree: self, store, sink, freed: HashSet::new(), quiet: false };
+        let mut cleaner = Cleaner { tree: self, store, sink, freed: HashSet::new() };
         cleaner.clean_inode(directory, id, prior);
         let inodes = cleaner.freed.len() as u64;
         self.forget_snapshot(store.inode_id(directory), name);
@@ -109,7 +104,7 @@ impl Tree {
     /// Frees a detached inode that has a past or is renamed, with all below it. Gives how many inodes went.
     pub(crate) fn destroy_detached(&mut self, store: &mut Store, sink: &mut dyn BlockSink, inode: InodeHandle) -> u64 {
         let entry = self.entry(inode);
-        let mut cleaner = Cleaner { tree: self, store, sink, freed: HashSet::new(), quiet: false };
+        let mut cleaner = Cleaner { tree: self, store, sink, freed: HashSet::new() };
         cleaner.destroy(&entry);
         cleaner.freed.len() as u64
     }
@@ -164,7 +159,10 @@ impl Tree {
     fn drop_reference(&mut self, entry: &Gone) -> usize {
         let Some(references) = self.snapshots.references.get_mut(&entry.inode) else { return 0 };
         match entry.link {
-            Link::Named { last, .. } => references.names.retain(|n| *n != last),
+            Link::Named { last, .. } => {
+                references.names.retain(|n| *n != last);
+                self.snapshots.older_names.remove(&(entry.inode, last));
+            }
             _ => references.target = None,
         }
         let left = references.names.len() + usize::from(references.target.is_some());
@@ -178,7 +176,7 @@ impl Tree {
 impl Cleaner<'_> {
     /// Adds to the quotas from a directory up, if they count it.
     fn adjust(&mut self, directory: InodeHandle, before: &Usage, after: &Usage) {
-        if !self.quiet && before != after && self.tree.is_counted(self.store, directory) {
+        if before != after && self.tree.is_counted(self.store, directory) {
             self.tree.add_usage(self.store, directory, &quota::difference(after, before));
         }
     }
@@ -287,7 +285,6 @@ impl Cleaner<'_> {
             }
             if destroy {
                 let name: Box<[u8]> = entry.name(self.store).into();
-                self.discount(directory, &entry);
                 self.take_out(directory, &entry);
                 if let Some(diff) = self.tree.snapshots.directories.get_mut(&directory).and_then(|d| d.get_mut(at))
                     && let Ok(at) = diff.find_created(&name)
@@ -314,38 +311,38 @@ impl Cleaner<'_> {
     /// Frees what was made after the `at`th snapshot of a directory.
     fn destroy_created(&mut self, directory: InodeHandle, at: usize) {
         let created = self.created(directory, at);
+        for entry in &created {
+            if !self.freed.contains(&entry.inode) {
+                self.take_out(directory, entry);
+            }
+        }
         if let Some(diff) = self.tree.snapshots.directories.get_mut(&directory).and_then(|d| d.get_mut(at)) {
             diff.created.clear();
         }
-        for entry in created {
-            if !self.freed.contains(&entry.inode) {
-                self.discount(directory, &entry);
-                self.take_out(directory, &entry);
-                self.destroy(&entry);
-            }
-        }
+        created.iter().for_each(|entry| self.destroy(entry));
     }
 
-    /// Takes something that is about to go off the quotas from its directory up.
-    fn discount(&mut self, directory: InodeHandle, entry: &Gone) {
-        if !self.quiet {
-            let usage = self.tree.entry_usage(self.store, entry, CURRENT);
-            self.adjust(directory, &usage, &Usage::default());
-        }
-    }
-
-    /// Takes an entry out of the present children of a directory, if it is there.
+    /// Takes an entry that is about to be freed out of the present children of a directory, if it is there, and off the quotas.
     fn take_out(&mut self, directory: InodeHandle, entry: &Gone) {
-        let there = self.tree.child(self.store, directory, entry.name(self.store)) == Some(entry.inode);
-        if there && self.store.parent(entry.inode) == Some(directory) {
-            self.tree.unlink(self.store, entry.inode);
+        let inode = entry.inode;
+        let seen = self.tree.seen_as_of_any(self.store, inode);
+        let usage = self.tree.entry_usage(self.store, entry, CURRENT, self.tree.storage_policy(self.store, directory));
+        self.adjust(directory, &usage, &Usage::default());
+        let there = self.tree.child(self.store, directory, entry.name(self.store)) == Some(inode);
+        if there && self.store.parent(inode) == Some(directory) {
+            self.tree.unlink(self.store, inode);
         }
+        // a snapshot that has no diff of the directory saw it there
+        self.tree.gone_from_views(self.store, &seen);
+        let left = self.tree.seen_as_of_any(self.store, inode);
+        self.tree.left_in_views(self.store, &left);
     }
 
     /// Removes a snapshot from a directory's diffs: what came after it is put together with the diff before, or goes.
     fn delete_directory_diff(&mut self, directory: InodeHandle, snapshot: SnapshotId, prior: SnapshotId) {
         let Some(at) = exactly(self.diffs(directory), snapshot) else { return };
-        let before = self.tree.past_usage(self.store, directory);
+        let policy = self.tree.storage_policy(self.store, directory);
+        let before = self.tree.past_usage(self.store, directory, policy);
         let Some(diffs) = self.tree.snapshots.directories.get_mut(&directory) else { return };
         let unneeded = if at == 0 && prior == NONE {
             diffs.remove(0).deleted
@@ -359,7 +356,7 @@ impl Cleaner<'_> {
             previous.copy = previous.copy.take().or(removed.copy);
             unneeded
         };
-        let after = self.tree.past_usage(self.store, directory);
+        let after = self.tree.past_usage(self.store, directory, policy);
         self.adjust(directory, &before, &after);
         for gone in unneeded {
             self.destroy(&gone);
@@ -516,9 +513,18 @@ impl Cleaner<'_> {
             }
             self.sink.release(self.store, inode);
         }
+        // a deleted directory may list it still
+        if let Some(parent) = self.store.parent(inode)
+            && !self.freed.contains(&parent)
+            && self.tree.child(self.store, parent, self.store.name(inode)) == Some(inode)
+        {
+            self.tree.unlink(self.store, inode);
+        }
         self.tree.snapshots.files.remove(&inode);
         self.tree.snapshots.held_stripes.remove(&inode);
-        self.tree.snapshots.references.remove(&inode);
+        for last in self.tree.snapshots.references.remove(&inode).unwrap_or_default().names {
+            self.tree.snapshots.older_names.remove(&(inode, last));
+        }
         self.tree.snapshots.roots.remove(&self.store.inode_id(inode));
         self.tree.forget_sides(inode, self.store.features(inode));
         self.store.remove_inode(inode);
@@ -527,7 +533,29 @@ impl Cleaner<'_> {
 }
 
 impl Cleaner<'_> {
-    fn clean_file(&mut self, file: InodeHandle, snapshot: SnapshotId, mut prior: SnapshotId) {
+    fn clean_file(&mut self, file: InodeHandle, snapshot: SnapshotId, prior: SnapshotId) {
+        self.adjusting(file, |cleaner| cleaner.clean_file_unadjusted(file, snapshot, prior));
+    }
+
+    /// Runs a step that changes or frees a file, and brings along what it counts, here and where the past sees it.
+    fn adjusting(&mut self, file: InodeHandle, change: impl FnOnce(&mut Self)) {
+        let parent = self.store.parent(file);
+        let before = self.tree.inode_usage(self.store, file);
+        let seen = self.tree.seen_as_of_any(self.store, file);
+        change(self);
+        let gone = self.freed.contains(&file);
+        let after = if gone { Usage::default() } else { self.tree.inode_usage(self.store, file) };
+        if let Some(parent) = parent {
+            self.adjust(parent, &before, &after);
+        }
+        if gone {
+            self.tree.gone_from_views(self.store, &seen);
+        } else {
+            self.tree.changed_in_views(self.store, file, &seen);
+        }
+    }
+
+    fn clean_file_unadjusted(&mut self, file: InodeHandle, snapshot: SnapshotId, mut prior: SnapshotId) {
         if snapshot == CURRENT {
             self.tree.drop_lease(self.store, file);
         }
@@ -541,7 +569,7 @@ impl Cleaner<'_> {
         }
         if snapshot == CURRENT {
             if !self.tree.snapshots.is_deleted(file) {
-                self.tree.capture(self.store, file, prior);
+                self.tree.capture_uncounted(self.store, file, prior);
                 if let Some(diffs) = self.tree.snapshots.files.get_mut(&file) {
                     diffs.deleted = true;
                 }
@@ -549,7 +577,7 @@ impl Cleaner<'_> {
             self.collect_blocks(file);
         } else {
             prior = later_prior(self.tree.snapshots.file_diffs(file), snapshot, prior);
-            self.delete_file_diff(file, snapshot, prior);
+            self.delete_file_diff_unadjusted(file, snapshot, prior);
         }
         if !self.freed.contains(&file) && self.tree.snapshots.file_diffs(file).is_empty() {
             self.tree.snapshots.files.remove(&file);
@@ -609,8 +637,11 @@ impl Cleaner<'_> {
 
     /// Removes a snapshot from a file's diffs.
     fn delete_file_diff(&mut self, file: InodeHandle, snapshot: SnapshotId, prior: SnapshotId) {
+        self.adjusting(file, |cleaner| cleaner.delete_file_diff_unadjusted(file, snapshot, prior));
+    }
+
+    fn delete_file_diff_unadjusted(&mut self, file: InodeHandle, snapshot: SnapshotId, prior: SnapshotId) {
         let Some(at) = exactly(self.tree.snapshots.file_diffs(file), snapshot) else { return };
-        let before = self.tree.inode_usage(self.store, file);
         let Some(diffs) = self.tree.snapshots.files.get_mut(&file).map(|d| &mut d.list) else { return };
         let removed = if at == 0 && prior == NONE {
             diffs.remove(0)
@@ -623,12 +654,8 @@ impl Cleaner<'_> {
             previous.copy = previous.copy.take().or(removed.copy.take());
             removed
         };
-        let parent = self.store.parent(file);
         self.collect_removed(file, removed);
         if self.freed.contains(&file) {
-            if let Some(parent) = parent {
-                self.adjust(parent, &before, &Usage::default());
-            }
             return;
         }
         let replication = self.tree.block_replication(self.store, file);
@@ -636,10 +663,6 @@ impl Cleaner<'_> {
             for b in self.store.blocks_of(file) {
                 self.sink.set_replication(self.store, b, replication);
             }
-        }
-        let after = self.tree.inode_usage(self.store, file);
-        if let Some(parent) = parent {
-            self.adjust(parent, &before, &after);
         }
     }
 

@@ -34,7 +34,7 @@ pub enum Link {
     /// Under a name that it had before a rename, up to and with this snapshot (Hadoop's `WithName`).
     Named {
         /// The name.
-        name: Box<[u8]>,
+        name: Arc<[u8]>,
         /// The last snapshot that knows it.
         last: SnapshotId,
     },
@@ -50,6 +50,13 @@ pub struct Gone {
 }
 
 impl Gone {
+    /// The last snapshot that knows it, if it is an older name.
+    pub fn last(&self) -> Option<SnapshotId> {
+        match self.link {
+            Link::Named { last, .. } => Some(last),
+            Link::Plain | Link::Renamed => None,
+        }
+    }
     /// Its name in the directory.
     pub fn name<'a>(&'a self, store: &'a Store) -> &'a [u8] {
         match &self.link {

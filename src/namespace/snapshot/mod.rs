@@ -17,6 +17,7 @@ mod rename;
 mod roots;
 mod striped;
 mod usage;
+mod views;
 
 mod build;
 pub mod report;
@@ -25,9 +26,11 @@ pub use clean::Reclaimed;
 pub use diff::{AttributeCopy, DirectoryDiff, FileDiff, Gone, Link};
 pub use past::Entry;
 pub use roots::{QUOTA_DEFAULT, Root, Snapshot};
+pub use views::SeenInViews;
 
 use record::InodeHandle;
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
 use vocab::{InodeId, SnapshotId};
 
 /// Diffs of a file, and whether the file is gone from the present.
@@ -49,6 +52,15 @@ pub struct References {
     pub target: Option<SnapshotId>,
 }
 
+/// Where an older name of an inode is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct OlderName {
+    /// The directory that has it in a deleted list.
+    pub directory: InodeHandle,
+    /// The name.
+    pub name: Arc<[u8]>,
+}
+
 /// All of the past.
 #[derive(Debug, Default)]
 pub struct Snapshots {
@@ -58,6 +70,8 @@ pub struct Snapshots {
     pub(crate) directories: HashMap<InodeHandle, Vec<DirectoryDiff>>,
     pub(crate) files: HashMap<InodeHandle, FileDiffs>,
     pub(crate) references: HashMap<InodeHandle, References>,
+    /// Where the older names are, by inode and last snapshot (derived).
+    pub(crate) older_names: HashMap<(InodeHandle, SnapshotId), OlderName>,
     /// Striped files whose diffs hold blocks, or did once (derived).
     held_stripes: HashSet<InodeHandle>,
 }
@@ -90,6 +104,23 @@ impl Snapshots {
     /// Inodes that were renamed out of a snapshot, in no order.
     pub fn referred(&self) -> impl Iterator<Item = InodeHandle> + '_ {
         self.references.keys().copied()
+    }
+    /// To be called when a deleted list of a directory has got something.
+    pub(crate) fn note_older_name(&mut self, directory: InodeHandle, gone: &Gone) {
+        if let Link::Named { name, last } = &gone.link {
+            self.older_names.insert((gone.inode, *last), OlderName { directory, name: name.clone() });
+        }
+    }
+    /// The same of all, at the end of a load.
+    fn note_all_older_names(&mut self) {
+        let Snapshots { directories, older_names, .. } = self;
+        for (directory, diffs) in directories {
+            for gone in diffs.iter().flat_map(|diff| &diff.deleted) {
+                if let Link::Named { name, last } = &gone.link {
+                    older_names.insert((gone.inode, *last), OlderName { directory: *directory, name: name.clone() });
+                }
+            }
+        }
     }
     /// How many snapshots there are.
     pub fn count(&self) -> usize {

@@ -26,7 +26,7 @@ fn list<T>(rest: &mut RestReader<'_>, item: impl Fn(&mut RestReader<'_>) -> Read
 
 impl Snapshots {
     pub(crate) fn write_rest(&self, rest: &mut RestWriter) {
-        let Snapshots { counter, roots, directories, files, references, held_stripes: _ } = self;
+        let Snapshots { counter, roots, directories, files, references, older_names: _, held_stripes: _ } = self;
         rest.u32(*counter);
         rest.length(roots.len());
         for (id, root) in roots {
@@ -84,6 +84,7 @@ impl Snapshots {
             Ok((inode, References { names, target: has_target.then_some(target) }))
         })?);
         all.note_all_held_stripes();
+        all.note_all_older_names();
         Ok(all)
     }
 }

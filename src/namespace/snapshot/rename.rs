@@ -18,6 +18,8 @@ impl Tree {
         latest: SnapshotId,
     ) {
         let Some(from) = store.parent(inode) else { return };
+        // before what is noted for snapshots, which for a moment sees the inode in two places
+        let usage = self.usage_to_move(store, inode, parent);
         let from_latest = self.latest_snapshot(store, inode);
         let known = self.slot_in_latest(store, inode, from_latest);
         let gone = if known {
@@ -33,11 +35,13 @@ impl Tree {
                 references.names.insert(at, from_latest);
             }
             references.target = Some(latest);
+            self.snapshots.note_older_name(from, &gone);
         }
         self.capture_creation(store, parent, name, latest);
-        self.rename(store, inode, parent, name);
+        self.rename_counted(store, inode, parent, name, usage);
         if known {
-            let kept = self.entry_usage(store, &gone, from_latest);
+            let policy = self.storage_policy(store, from);
+            let kept = self.entry_usage(store, &gone, from_latest, policy);
             self.add_usage(store, from, &kept);
         }
         // the new child's own time counts first, as in Hadoop, and is not recorded

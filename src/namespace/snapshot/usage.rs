@@ -7,13 +7,14 @@ use crate::{Tree, quota};
 use record::{BlockHandle, InodeHandle, KindTag, Store};
 use vocab::SnapshotId;
 use vocab::quota::Usage;
+use vocab::storage_policy::UNSPECIFIED;
 
 impl Tree {
-    /// What a directory's deleted lists count.
+    /// What the deleted lists of a directory with this storage policy count.
     ///
     /// Quirk: an_older_name_counts_what_a_snapshot_has_of_it: Hadoop counts as of the last snapshot that the name was in, though that one be deleted
     /// (then as it is now), but only when it starts: its counts before and after a restart differ
-    pub(crate) fn past_usage(&self, store: &Store, directory: InodeHandle) -> Usage {
+    pub(crate) fn past_usage(&self, store: &Store, directory: InodeHandle, inherited: u8) -> Usage {
         let mut usage = Usage::default();
         for diff in self.snapshots.directory_diffs(directory) {
             for gone in &diff.deleted {
@@ -22,74 +23,95 @@ impl Tree {
                     Link::Named { .. } => diff.snapshot,
                     Link::Plain | Link::Renamed => SnapshotId::CURRENT,
                 };
-                quota::add(&mut usage, &self.entry_usage(store, gone, when));
+                quota::add(&mut usage, &self.entry_usage(store, gone, when, inherited));
             }
         }
         usage
     }
 
-    /// What something that a directory held at a snapshot counts.
-    pub(crate) fn entry_usage(&self, store: &Store, entry: &Gone, snapshot: SnapshotId) -> Usage {
-        self.usage_below(store, entry.inode, seen_at(entry, snapshot), &mut Vec::new())
+    /// What something counts that a directory with this storage policy held at a snapshot.
+    pub(crate) fn entry_usage(&self, store: &Store, entry: &Gone, snapshot: SnapshotId, inherited: u8) -> Usage {
+        self.usage_at(store, entry.inode, seen_at(entry, snapshot), inherited)
     }
 
-    /// What an inode with all below it counts as of a snapshot.
-    pub(crate) fn usage_at(&self, store: &Store, inode: InodeHandle, snapshot: SnapshotId) -> Usage {
-        self.usage_below(store, inode, snapshot, &mut Vec::new())
+    /// What an inode with all below it counts as of a snapshot, below a directory with this storage policy.
+    pub(crate) fn usage_at(&self, store: &Store, inode: InodeHandle, snapshot: SnapshotId, inherited: u8) -> Usage {
+        self.usage_below(store, inode, snapshot, inherited, &mut Vec::new())
     }
 
     /// The same below the directories of `way`. Where a diff went with its snapshot, its directory is seen as it is now, and directories that were
-    /// renamed to and fro may then lie in each other: each counts once on its way.
+    /// renamed to and fro may then lie in each other: each counts once on its way, and everything but once, where it was.
     fn usage_below(
         &self,
         store: &Store,
         inode: InodeHandle,
         snapshot: SnapshotId,
+        inherited: u8,
         way: &mut Vec<InodeHandle>,
     ) -> Usage {
         if snapshot == SnapshotId::CURRENT {
-            return self.subtree_usage(store, inode);
+            return self.subtree_usage_below(store, inode, inherited);
         }
         match store.kind(inode) {
             KindTag::Directory if way.contains(&inode) => Usage::default(),
             KindTag::Directory => {
                 let mut usage = Usage { namespace: 1, ..Usage::default() };
+                let own = self.own_storage_policy(store, inode);
+                let inherited = if own == UNSPECIFIED { inherited } else { own };
                 way.push(inode);
+                let mut add = |child: Gone| {
+                    if self.was_there(store, inode, &child, snapshot) {
+                        quota::add(&mut usage, &self.usage_below(store, child.inode, snapshot, inherited, way));
+                    }
+                };
                 if self.snapshots.directory_diffs(inode).is_empty() {
-                    for child in self.children(store, inode) {
-                        quota::add(&mut usage, &self.usage_below(store, child, snapshot, way));
-                    }
+                    self.children(store, inode).for_each(|child| add(self.entry(child)));
                 } else {
-                    for child in self.children_at(store, inode, snapshot) {
-                        let when = seen_at(&child, snapshot);
-                        quota::add(&mut usage, &self.usage_below(store, child.inode, when, way));
-                    }
+                    self.children_at(store, inode, snapshot).into_iter().for_each(add);
                 }
                 way.pop();
                 usage
             }
-            KindTag::File => self.file_usage_at(store, inode, snapshot),
+            KindTag::File => self.file_usage_at(store, inode, snapshot, inherited),
             KindTag::Symlink | KindTag::Reference => Usage { namespace: 1, ..Usage::default() },
         }
     }
 
-    fn file_usage_at(&self, store: &Store, file: InodeHandle, snapshot: SnapshotId) -> Usage {
+    fn file_usage_at(&self, store: &Store, file: InodeHandle, snapshot: SnapshotId, inherited: u8) -> Usage {
+        let Some(shape) = self.file_shape_below(store, file, inherited) else { return Usage::default() };
         let known = last(self.snapshots.file_diffs(file));
-        let shape = self.file_shape(store, file);
-        let Some(shape) = shape.filter(|s| known != SnapshotId::CURRENT && s.stripe.is_none()) else {
-            return self.inode_usage(store, file);
+        let mut usage = if known == SnapshotId::CURRENT || shape.stripe.is_some() {
+            self.blocks_usage(store, file, &shape, 0)
+        } else {
+            // the length of a last block that is being written is not durable
+            let last = store.last_block(file).filter(|_| shape.open);
+            let bytes = self.bytes_at(store, file, snapshot, |b| Some(b) != last);
+            quota::block_usage(bytes, self.replication_at(store, file, snapshot), shape.storage_policy)
         };
-        let (bytes, replication) = match store_replication(self, store, file, snapshot) {
-            replication if known < snapshot => {
-                let blocks = store.blocks_of(file).into_iter().map(|b| store.block(b));
-                let whole = |b: &record::BlockInfo| b.state == vocab::BlockState::Complete || !shape.open;
-                (blocks.filter(whole).map(|b| b.block.length).sum(), replication)
-            }
-            replication => (self.file_length_at(store, file, snapshot), replication),
-        };
-        let mut usage = quota::block_usage(bytes, replication, shape.storage_policy);
         usage.namespace = 1;
         usage
+    }
+
+    /// What one replica of a file with diffs takes as of a snapshot: the length kept for it, or, if nothing was since, what its blocks have that `counts`.
+    pub(crate) fn bytes_at(
+        &self,
+        store: &Store,
+        file: InodeHandle,
+        snapshot: SnapshotId,
+        counts: impl Fn(BlockHandle) -> bool,
+    ) -> u64 {
+        if last(self.snapshots.file_diffs(file)) >= snapshot {
+            return self.file_length_at(store, file, snapshot);
+        }
+        store.blocks_of(file).into_iter().filter(|b| counts(*b)).map(|b| store.block_core(b).length).sum()
+    }
+
+    /// Replication of a file as of a snapshot.
+    pub(crate) fn replication_at(&self, store: &Store, file: InodeHandle, snapshot: SnapshotId) -> u16 {
+        match self.inode_at(store, file, snapshot).kind {
+            record::InodeKind::File { replication, .. } => replication,
+            _ => 0,
+        }
     }
 
     /// At the end of a load: use of the quota directories that only snapshots hold.
@@ -130,14 +152,6 @@ fn seen_at(entry: &Gone, snapshot: SnapshotId) -> SnapshotId {
     }
 }
 
-/// Replication of a file as of a snapshot.
-fn store_replication(tree: &Tree, store: &Store, file: InodeHandle, snapshot: SnapshotId) -> u16 {
-    match tree.inode_at(store, file, snapshot).kind {
-        record::InodeKind::File { replication, .. } => replication,
-        _ => 0,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::diff::DirectoryDiff;
@@ -173,7 +187,7 @@ mod tests {
         let mut diff = DirectoryDiff::new(one, 1);
         diff.deleted.push(Gone { inode: a, link: Link::Named { name: b"old"[..].into(), last: one } });
         tree.snapshots.directories.insert(b, vec![diff]);
-        assert_eq!([a, b].map(|top| tree.usage_at(&store, top, one).namespace), [2, 2]);
-        assert_eq!([a, b].map(|top| tree.usage_at(&store, top, SnapshotId::CURRENT).namespace), [4, 3]);
+        assert_eq!([a, b].map(|top| tree.usage_at(&store, top, one, 0).namespace), [2, 2]);
+        assert_eq!([a, b].map(|top| tree.usage_at(&store, top, SnapshotId::CURRENT, 0).namespace), [4, 3]);
     }
 }

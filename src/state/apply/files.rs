@@ -183,8 +183,8 @@ impl State {
         time: TimeMs,
         block: Option<&Block>,
     ) -> Applied {
+        self.capture_blocks(file);
         self.with_usage(file, 0, |s| {
-            s.capture_blocks(file);
             s.cut_blocks(file, new_length);
             if let Some(block) = block {
                 s.tree.open(&mut s.store, file, client, machine);

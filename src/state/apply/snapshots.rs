@@ -96,7 +96,7 @@ impl State {
     fn capture_for(&mut self, inode: InodeHandle, latest: SnapshotId) {
         self.tree.capture(&mut self.store, inode, latest);
         if let Some(length) = self.logged_length(inode) {
-            self.tree.limit_captured_length(inode, latest, length);
+            self.tree.limit_captured_length(&self.store, inode, latest, length);
         }
     }
 

@@ -1,6 +1,7 @@
 //! What `fit` says of every record, rule by rule (edit/FORMAT.md), and what `apply` makes of those that look odd.
 
 mod caches;
+mod counted;
 mod mismatches;
 mod odd;
 mod persist;

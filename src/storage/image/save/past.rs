@@ -8,6 +8,7 @@ use super::{Outcome, Saver, fixed64, serial};
 use hadoop_proto::wire::Sink;
 use namespace::snapshot::{AttributeCopy, DirectoryDiff, FileDiff, Link};
 use record::{InodeHandle, InodeKind};
+use std::sync::Arc;
 use vocab::SnapshotId;
 use vocab::erasure_coding::REPLICATION;
 use vocab::quota::Quota;
@@ -18,12 +19,12 @@ use vocab::xattr::Xattr;
 pub(super) struct Reference {
     id: u64,
     /// Name and last snapshot, or the snapshot of the target.
-    known: Result<(Box<[u8]>, SnapshotId), SnapshotId>,
+    known: Result<(Arc<[u8]>, SnapshotId), SnapshotId>,
 }
 
 impl Saver<'_> {
     /// The number of a new reference record.
-    fn refer(&mut self, inode: InodeHandle, known: Result<(Box<[u8]>, SnapshotId), SnapshotId>) -> u64 {
+    fn refer(&mut self, inode: InodeHandle, known: Result<(Arc<[u8]>, SnapshotId), SnapshotId>) -> u64 {
         self.references.push(Reference { id: self.state.store.inode_id(inode).0 as u64, known });
         self.references.len() as u64 - 1
     }
