@@ -102,7 +102,7 @@ fn attributes_set_last_come_first() {
     w.mkdirs(&who, "/d", 0o755).unwrap();
     for name in ["a", "b", "c", "a"] {
         let xattr = Xattr { namespace: XattrNamespace::User, name: name.into(), value: b"v"[..].into() };
-        let set = SetXattr { path: b"/d".into(), xattr, create: true, replace: true };
+        let set = SetXattr { path: b"/d".into(), xattr, given: true, create: true, replace: true };
         assert_eq!(w.write(&who, &set), Ok(()));
     }
     let names = |v: &View<'_>| list_xattrs(v, b"/d").unwrap().iter().map(|x| x.name.to_string()).collect::<Vec<_>>();
@@ -115,7 +115,8 @@ fn extended_attributes() {
     w.mkdirs(&superuser(), "/d", 0o777).unwrap();
     let xattr =
         |namespace, name: &str, value: &str| Xattr { namespace, name: name.into(), value: value.as_bytes().into() };
-    let set = |x: &Xattr, create, replace| SetXattr { path: b"/d".into(), xattr: x.clone(), create, replace };
+    let set =
+        |x: &Xattr, create, replace| SetXattr { path: b"/d".into(), xattr: x.clone(), given: true, create, replace };
     let user = xattr(XattrNamespace::User, "k", "v");
     assert_eq!(w.write(&alice(), &set(&user, true, false)), Ok(()));
     assert_eq!(
@@ -149,7 +150,7 @@ fn extended_attributes() {
     assert_eq!(w.write(&alice(), &remove), Err(Refusal::io("No matching attributes found for remove operation")));
     // what is no zone's attribute is kept, and makes no zone
     let zone = xattr(XattrNamespace::Raw, "hdfs.crypto.encryption.zone", "x");
-    let op = SetXattr { path: b"/.reserved/raw/d".into(), xattr: zone, create: true, replace: false };
+    let op = SetXattr { path: b"/.reserved/raw/d".into(), xattr: zone, given: true, create: true, replace: false };
     assert_eq!(w.write(&superuser(), &op), Ok(()));
 }
 
@@ -197,4 +198,50 @@ fn reserved_paths_by_inode_id() {
     });
     assert!(matches!(w.mkdirs(&superuser(), "/.reserved/x", 0o755), Err(Refusal::HadoopIllegalArgument(_))));
     assert!(matches!(w.mkdirs(&superuser(), "/d/.snapshot", 0o755), Err(Refusal::HadoopIllegalArgument(_))));
+}
+
+/// What a check in slices finds is what the check in the deletion's own hold finds, wherever the slices end.
+#[test]
+fn rights_below_a_large_directory_are_checked_in_slices() {
+    use crate::write::delete::{Delete, DeleteCheck};
+    let mut w = World::new();
+    w.checked = false;
+    w.mkdirs(&superuser(), "/d", 0o777).unwrap();
+    for n in 0..50 {
+        (0..100).for_each(|m| drop(w.mkdirs(&alice(), &format!("/d/{n:02}/{m:02}"), 0o700)));
+    }
+    w.mkdirs(&bob(), "/d/33-of-bob/x", 0o700).unwrap();
+    let delete = Delete { path: b"/d".to_vec(), recursive: true };
+    w.mkdirs(&superuser(), "/small", 0o777).unwrap();
+    let small = Delete { path: b"/small".to_vec(), recursive: true };
+    let (owner, administrator) = (alice(), superuser());
+    w.view(&owner, |v| assert!(DeleteCheck::begin(v, &small).is_none()));
+    w.view(&administrator, |v| assert!(DeleteCheck::begin(v, &delete).is_none(), "nothing is checked"));
+    // alice may write where the directory lies
+    w.write(
+        &superuser(),
+        &crate::write::attributes::SetPermission { path: b"/".to_vec(), mode: Permissions::new(0o777) },
+    )
+    .unwrap();
+    let sliced = |w: &mut World, who: &Caller, budget: usize| {
+        let check = w.view(who, |v| {
+            let mut check = DeleteCheck::begin(v, &delete).expect("it is large");
+            while !check.step(v, budget) {}
+            check
+        });
+        w.write(who, &check)
+    };
+    let refused = w.write(&owner, &delete);
+    assert!(
+        matches!(&refused, Err(Refusal::PermissionDenied(denied)) if &*denied.path == "/d/33-of-bob"),
+        "{refused:?}"
+    );
+    for budget in [1, 7, 100, 10_000] {
+        assert_eq!(sliced(&mut w, &owner, budget), refused, "{budget}");
+    }
+    w.write(&bob(), &Delete { path: b"/d/33-of-bob".to_vec(), recursive: true }).unwrap();
+    assert_eq!(sliced(&mut w, &owner, 3), Ok(true));
+    w.view(&owner, |v| assert_eq!(get_file_info(v, b"/d"), Ok(None)));
+    w.checked = true;
+    w.mkdirs(&owner, "/small/all-is-as-a-restart-would-have-it", 0o755).unwrap();
 }
