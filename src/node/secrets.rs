@@ -34,7 +34,7 @@ pub fn keys(settings: &Settings, source: &Source, user: &str) -> Result<Option<A
             let password = store_password(&settings.keys, source)?;
             Box::new(KeyStoreFile::new(address, password).map_err(wrong)?)
         }
-        _ => return Err(wrong(format!("No KeyProviderFactory for {address} in {KEY}"))),
+        _ => return Err(wrong(format!("Could not instantiate KeyProvider for uri: {address}"))),
     };
     Ok(Some(Arc::new(Keys::new(provider, settings.keys.advance))))
 }
