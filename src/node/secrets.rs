@@ -1,6 +1,6 @@
 //! Whoever keeps the keys of encryption zones, as the configuration says.
 
-use crate::config::settings::{self, Settings, WarmUp};
+use crate::config::settings::{self, KEY_PROVIDER, Settings, WarmUp};
 use crate::config::{ConfigError, Source};
 use engine::{Engine, HaState};
 use security::jceks::KeyStoreFile;
@@ -18,9 +18,8 @@ const STORE_PASSWORD: &str = "none";
 /// # Errors
 /// It is of a kind that is not known, or cannot be used as it is set: a name node without the keys of its zones is not started.
 pub fn keys(settings: &Settings, source: &Source, user: &str) -> Result<Option<Arc<Keys>>, ConfigError> {
-    const KEY: &str = "hadoop.security.key.provider.path";
     let address = settings.server_defaults.key_provider.as_str();
-    let wrong = |problem| ConfigError::Value { key: KEY.into(), problem };
+    let wrong = |problem| ConfigError::Value { key: KEY_PROVIDER.into(), problem };
     let provider: Box<dyn KeyProvider> = match address.split_once("://").map(|(scheme, _)| scheme) {
         _ if address.is_empty() => return Ok(None),
         Some("kms") => {
@@ -42,8 +41,9 @@ pub fn keys(settings: &Settings, source: &Source, user: &str) -> Result<Option<A
 /// Whom to trust over TLS (`ssl.client.truststore.*`).
 fn truststore(keys: &settings::Keys, source: &Source) -> Result<Option<Truststore>, ConfigError> {
     let tls = source.read_beside(&keys.tls_file)?;
-    let path = tls.trimmed("ssl.client.truststore.location")?.filter(|path| !path.is_empty());
-    let password = tls.trimmed("ssl.client.truststore.password")?.filter(|password| !password.is_empty());
+    let [location, password] = settings::KEYS_OF_TRUSTSTORE;
+    let path = tls.trimmed(location)?.filter(|path| !path.is_empty());
+    let password = tls.trimmed(password)?.filter(|password| !password.is_empty());
     Ok(path.map(|path| Truststore { path: path.into(), password }))
 }
 

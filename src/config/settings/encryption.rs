@@ -7,6 +7,11 @@ use security::keys::Advance;
 use security::kms::Asking;
 use std::time::Duration;
 
+/// Address of who keeps the keys of encryption zones.
+pub const KEY_PROVIDER: &str = "hadoop.security.key.provider.path";
+/// Path and password of the truststore, in the file with settings of TLS.
+pub const KEYS_OF_TRUSTSTORE: [&str; 2] = ["ssl.client.truststore.location", "ssl.client.truststore.password"];
+
 /// Who keeps the keys of encryption zones is asked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Keys {

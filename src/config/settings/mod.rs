@@ -27,7 +27,7 @@ pub use blocks::{
     BlockReports, DatanodeHosts, DatanodeLiveness, HostsForm, LeavingWalks, Placement, RackMapping, Redundancy, SafeMode, Topology,
 };
 pub use caching::Caching;
-pub use encryption::{Keys, Reencryption, WarmUp};
+pub use encryption::{KEY_PROVIDER, KEYS_OF_TRUSTSTORE, Keys, Reencryption, WarmUp};
 pub use groups::Groups;
 pub use identity::{Identity, identify, is_local_host};
 pub use namespace::{Limits, NamespaceFeatures, Permissions, ServerDefaults};
