@@ -62,6 +62,12 @@ pub fn new_policy(asked: &ErasureCodingPolicyProto) -> Result<NewPolicy, Refusal
         let text = format!("Missing {missing} field in ErasureCodingPolicy proto");
         return Err(Refusal::IllegalArgument(text.into()));
     }
+    match asked.cell_size().cast_signed() {
+        _ if full.is_some() => {}
+        ..1 => return Err(Refusal::IllegalArgument("cellSize must be positive".into())),
+        size if size % 1_024 != 0 => return Err(Refusal::IllegalArgument("cellSize must be 1024 aligned".into())),
+        _ => {}
+    }
     let asked = full.as_ref().unwrap_or(asked);
     let schema = asked.schema.clone().unwrap_or_default();
     Ok(NewPolicy {
