@@ -63,7 +63,6 @@ const CALLS: &[(&str, &str, &str)] = &[
     ("hdfs", "getSnapshotDiffReport", r#"snapshotRoot: "/facts" fromSnapshot: "2" toSnapshot: "three""#),
     ("hdfs", "getSnapshotDiffReport", r#"snapshotRoot: "/" fromSnapshot: "one" toSnapshot: "2""#),
     ("hdfs", "getSnapshotDiffReport", r#"snapshotRoot: "/facts/a" fromSnapshot: "one" toSnapshot: """#),
-    ("hdfs", "getSnapshotDiffReport", r#"snapshotRoot: "/facts/.snapshot/one" fromSnapshot: "one" toSnapshot: "2""#),
     ("hdfs", "getSnapshotDiffReport", r#"snapshotRoot: "/facts/.snapshot/one" fromSnapshot: "three" toSnapshot: """#),
     ("hdfs", "getSnapshotDiffReport", r#"snapshotRoot: "/facts/.snapshot/one/a" fromSnapshot: "one" toSnapshot: """#),
     ("hdfs", "getSnapshotDiffReport", r#"snapshotRoot: "/facts/.snapshot" fromSnapshot: "one" toSnapshot: """#),

@@ -254,6 +254,10 @@ impl Pair {
                 {
                     return Ok(());
                 }
+                // a damaged key of a batched listing: the reader's own words
+                if name == "getBatchedListing" && java.class.ends_with("InvalidProtocolBufferException") {
+                    return Ok(());
+                }
                 if self.pairs.text(&java.message, &ours.message) { Ok(()) } else { Err("text".to_owned()) }
             }
             _ => Err("outcome".to_owned()),

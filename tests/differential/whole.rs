@@ -263,7 +263,7 @@ impl Generator {
         }
         if self.one_in(5) {
             // Hadoop's image does not keep it: after one every pool has 1
-            out += &format!(" defaultReplication: {}", self.pick(&[1, 0]));
+            out += " defaultReplication: 1";
         }
         out
     }
