@@ -2,6 +2,7 @@
 
 use crate::error::Reason;
 use crate::fields::{Fields, Result};
+use crate::protobuf::XattrList;
 use crate::record::{AddClose, CacheDirective, CachePool, RenameOption, Token};
 use crate::{Opcode, Record, legacy, protobuf};
 use vocab::acl::{AclEntry, AclScope};
@@ -39,11 +40,11 @@ pub(crate) fn decode<'a>(opcode: Opcode, fields: &mut Fields<'a>) -> Result<Reco
         O::AddCachePool | O::ModifyCachePool | O::RemoveCachePool => cache_pool_record(opcode, fields),
         O::SetAcl => protobuf::acl(fields).map(|(path, entries)| Record::SetAcl { path, entries }),
         O::SetXattr => {
-            let (path, xattrs) = protobuf::xattrs(fields)?;
-            Ok(Record::SetXattr { path, xattrs, rpc: fields.rpc()? })
+            let XattrList { path, xattrs, given } = protobuf::xattrs(fields)?;
+            Ok(Record::SetXattr { path, xattrs, given, rpc: fields.rpc()? })
         }
         O::RemoveXattr => {
-            let (path, xattrs) = protobuf::xattrs(fields)?;
+            let XattrList { path, xattrs, .. } = protobuf::xattrs(fields)?;
             Ok(Record::RemoveXattr { path, xattrs, rpc: fields.rpc()? })
         }
         O::RollingUpgradeStart => Ok(Record::RollingUpgradeStart { time: TimeMs(fields.i64()?) }),
@@ -104,7 +105,7 @@ fn add_close<'a>(fields: &mut Fields<'a>, is_add: bool) -> Result<Box<AddClose<'
 
 fn acl_and_xattrs(fields: &mut Fields<'_>) -> Result<(Vec<AclEntry>, Vec<Xattr>)> {
     let acl = if fields.has(Feature::ExtendedAcl) { acl_entries(fields)? } else { Vec::new() };
-    let xattrs = if fields.has(Feature::Xattrs) { protobuf::xattrs(fields)?.1 } else { Vec::new() };
+    let xattrs = if fields.has(Feature::Xattrs) { protobuf::xattrs(fields)?.xattrs } else { Vec::new() };
     Ok((acl, xattrs))
 }
 

@@ -49,7 +49,7 @@ impl Body<'_> {
             R::Delete { path, time, rpc } => self.str(path).time(*time).rpc(rpc),
             R::Mkdir { inode_id, path, mtime, atime, permission, acl, xattrs } => {
                 self.i64(inode_id.0).str(path).time(*mtime).time(*atime).permission(permission).acl(acl);
-                protobuf::put_xattrs(b"", xattrs, self.out);
+                protobuf::put_xattrs(b"", xattrs, false, self.out);
             }
             R::SetReplication { path, replication } => _ = self.str(path).u16(*replication),
             R::SetPermissions { path, mode } => _ = self.str(path).u16(*mode),
@@ -129,8 +129,12 @@ impl Body<'_> {
             R::RemoveCachePool { name, rpc } => self.str(name.as_bytes()).rpc(rpc),
             R::SetAcl { path, entries } => protobuf::put_acl(path, entries, self.out),
             R::RollingUpgradeStart { time } | R::RollingUpgradeFinalize { time } => _ = self.time(*time),
-            R::SetXattr { path, xattrs, rpc } | R::RemoveXattr { path, xattrs, rpc } => {
-                protobuf::put_xattrs(path, xattrs, self.out);
+            R::SetXattr { path, xattrs, given, rpc } => {
+                protobuf::put_xattrs(path, xattrs, *given, self.out);
+                self.rpc(rpc);
+            }
+            R::RemoveXattr { path, xattrs, rpc } => {
+                protobuf::put_xattrs(path, xattrs, false, self.out);
                 self.rpc(rpc);
             }
             R::SetStoragePolicy { path, policy } => _ = self.str(path).u8(*policy),
@@ -162,7 +166,7 @@ impl Body<'_> {
     fn add(&mut self, file: &AddClose<'_>) {
         self.file(file);
         self.acl(&file.acl);
-        protobuf::put_xattrs(b"", &file.xattrs, self.out);
+        protobuf::put_xattrs(b"", &file.xattrs, false, self.out);
         self.str(file.client_name.as_bytes()).str(file.client_machine.as_bytes());
         self.u8(u8::from(file.overwrite)).u8(file.storage_policy);
         if self.layout.supports(Feature::ErasureCoding) {

@@ -66,34 +66,44 @@ fn delimited<'a>(fields: &mut Fields<'a>) -> Result<&'a [u8]> {
     fields.fail(Reason::Protobuf)
 }
 
-/// Reads an attribute list: path (absent inside OP_ADD and OP_MKDIR) and attributes.
-pub(crate) fn xattrs<'a>(fields: &mut Fields<'a>) -> Result<(Bytes<'a>, Vec<Xattr>)> {
+/// An attribute list.
+#[derive(Default)]
+pub(crate) struct XattrList<'a> {
+    /// Absent inside OP_ADD and OP_MKDIR.
+    pub(crate) path: Bytes<'a>,
+    pub(crate) xattrs: Vec<Xattr>,
+    /// Whether any of them has a value, be it empty.
+    pub(crate) given: bool,
+}
+
+/// Reads an attribute list.
+pub(crate) fn xattrs<'a>(fields: &mut Fields<'a>) -> Result<XattrList<'a>> {
     let message = delimited(fields)?;
     if message.is_empty() {
-        return Ok((Cow::Borrowed(b""), Vec::new()));
+        return Ok(XattrList::default());
     }
     xattr_list(message).map_or_else(|| fields.fail(Reason::Protobuf), Ok)
 }
 
-fn xattr_list(mut message: &[u8]) -> Option<(Bytes<'_>, Vec<Xattr>)> {
-    let (mut path, mut list): (&[u8], _) = (b"", Vec::new());
+fn xattr_list(mut message: &[u8]) -> Option<XattrList<'_>> {
+    let mut list = XattrList::default();
     while !message.is_empty() {
         match next_field(&mut message)? {
-            (1, Field::Bytes(src)) => path = src,
-            (2, Field::Bytes(one)) => list.push(xattr(one)?),
+            (1, Field::Bytes(src)) => list.path = text_bytes(src),
+            (2, Field::Bytes(one)) => list.xattrs.push(xattr(one, &mut list.given)?),
             _ => {}
         }
     }
-    Some((text_bytes(path), list))
+    Some(list)
 }
 
-fn xattr(mut message: &[u8]) -> Option<Xattr> {
+fn xattr(mut message: &[u8], given: &mut bool) -> Option<Xattr> {
     let (mut namespace, mut name, mut value): (_, Option<&[u8]>, &[u8]) = (None, None, b"");
     while !message.is_empty() {
         match next_field(&mut message)? {
             (1, Field::Number(n)) => namespace = Some(xattr_namespace(n)?),
             (2, Field::Bytes(bytes)) => name = Some(bytes),
-            (3, Field::Bytes(bytes)) => value = bytes,
+            (3, Field::Bytes(bytes)) => (value, *given) = (bytes, true),
             _ => {}
         }
     }
@@ -166,8 +176,8 @@ fn put_number(number: u8, value: u8, out: &mut Vec<u8>) {
     out.extend_from_slice(&[number << 3, value]);
 }
 
-/// Writes an attribute list; an empty value is left out, as in a removal, which names attributes only.
-pub(crate) fn put_xattrs(path: &[u8], list: &[Xattr], out: &mut Vec<u8>) {
+/// Writes an attribute list; an empty value is left out unless it was given, as in a removal, which names attributes only.
+pub(crate) fn put_xattrs(path: &[u8], list: &[Xattr], given: bool, out: &mut Vec<u8>) {
     let (mut message, mut one) = (Vec::new(), Vec::new());
     if !path.is_empty() {
         put_bytes(1, path, &mut message);
@@ -176,7 +186,7 @@ pub(crate) fn put_xattrs(path: &[u8], list: &[Xattr], out: &mut Vec<u8>) {
         one.clear();
         put_number(1, xattr.namespace as u8, &mut one);
         put_bytes(2, xattr.name.as_bytes(), &mut one);
-        if !xattr.value.is_empty() {
+        if given || !xattr.value.is_empty() {
             put_bytes(3, &xattr.value, &mut one);
         }
         put_bytes(2, &one, &mut message);

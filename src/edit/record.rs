@@ -212,8 +212,8 @@ pub enum Record<'a> {
     RollingUpgradeStart { time: TimeMs },
     /// 42
     RollingUpgradeFinalize { time: TimeMs },
-    /// 43
-    SetXattr { path: Bytes<'a>, xattrs: Vec<Xattr>, rpc: Option<RpcIds> },
+    /// 43. `given`: whether a value that is empty was given, or none; only the log tells them apart
+    SetXattr { path: Bytes<'a>, xattrs: Vec<Xattr>, given: bool, rpc: Option<RpcIds> },
     /// 44
     RemoveXattr { path: Bytes<'a>, xattrs: Vec<Xattr>, rpc: Option<RpcIds> },
     /// 45: 0 = unset

@@ -109,7 +109,7 @@ impl Xml<'_> {
                     .time("TIMESTAMP", *mtime)
                     .permission(permission);
                 self.acl(acl);
-                self.xattrs(xattrs);
+                self.xattrs(xattrs, false);
             }
             R::SetReplication { path, replication } => {
                 _ = self.path("PATH", path).value("REPLICATION", *replication as i16)
@@ -203,9 +203,8 @@ impl Xml<'_> {
             R::SetAcl { path, entries } => _ = self.path("SRC", path).acl(entries),
             R::RollingUpgradeStart { time } => _ = self.time("STARTTIME", *time),
             R::RollingUpgradeFinalize { time } => _ = self.time("FINALIZETIME", *time),
-            R::SetXattr { path, xattrs, rpc } | R::RemoveXattr { path, xattrs, rpc } => {
-                self.path("SRC", path).xattrs(xattrs).rpc(rpc);
-            }
+            R::SetXattr { path, xattrs, given, rpc } => self.path("SRC", path).xattrs(xattrs, *given).rpc(rpc),
+            R::RemoveXattr { path, xattrs, rpc } => self.path("SRC", path).xattrs(xattrs, false).rpc(rpc),
             R::SetStoragePolicy { path, policy } => _ = self.path("PATH", path).value("POLICYID", *policy as i8),
             R::SetQuotaByKind { path, kind, quota } => {
                 self.path("SRC", path).value("STORAGETYPE", *kind as u8).value("DSQUOTA", quota);
@@ -286,12 +285,12 @@ impl Xml<'_> {
         }
         self
     }
-    fn xattrs(&mut self, xattrs: &[Xattr]) -> &mut Self {
+    fn xattrs(&mut self, xattrs: &[Xattr], given: bool) -> &mut Self {
         for xattr in xattrs {
             self.open("XATTR");
             self.text("NAMESPACE", ["USER", "TRUSTED", "SECURITY", "SYSTEM", "RAW"][xattr.namespace as usize]);
             self.text("NAME", &xattr.name);
-            if !xattr.value.is_empty() {
+            if given || !xattr.value.is_empty() {
                 self.text("VALUE", &format!("0x{}", hex(&xattr.value)));
             }
             self.close("XATTR");

@@ -342,7 +342,7 @@ impl Wide {
                 if self.dice.one_in(3) {
                     self.ask("removeXattr", &RemoveXattr { path, xattr });
                 } else {
-                    self.ask("setXattr", &SetXattr { path, xattr, create: true, replace: true });
+                    self.ask("setXattr", &SetXattr { path, xattr, given: true, create: true, replace: true });
                 }
             }
             9 => {

@@ -2,6 +2,7 @@
 
 use super::{assert_same, bytes, golden, run, text};
 use crate::support::work::WorkDir;
+use md5::{Digest, Md5};
 use std::path::PathBuf;
 
 /// A log with every opcode that a release writes.
@@ -21,10 +22,49 @@ fn xml_equals_hadoops_and_is_made_binary_again() {
         let output = run(&["oev", "-i", text(&log), "-o", text(&xml)]);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         assert_same(&bytes(&xml), &bytes(&log.with_extension("xml")), text(&log));
-        let binary = work.join("log");
-        let output = run(&["oev", "-p", "binary", "-i", text(&xml), "-o", text(&binary)]);
+    }
+    let log = log("3.5.0", 123);
+    let output =
+        run(&["oev", "-p", "binary", "-v", "-i", text(&log.with_extension("xml")), "-o", text(&work.join("log"))]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_same(&bytes(&work.join("log")), &bytes(&log), text(&log));
+    let told = String::from_utf8(output.stdout).expect("no binary on the standard output");
+    assert_eq!(told.lines().count(), 2, "{told}");
+}
+
+/// Digests of what Hadoop 3.5.0 makes of the XML of older logs.
+#[test]
+fn binary_logs_have_the_layout_of_today() {
+    let work = WorkDir::new("oev-older");
+    for (version, last, expected) in [
+        ("2.7.3", 112, "8a3430009d6cc63fa914331024c1c7df"),
+        ("2.10.2", 112, "88e0296fd7da5f24e69475d66460a75c"),
+        ("3.3.6", 123, "5a70197a0c2129a674eeb726c446f422"),
+    ] {
+        let (xml, made) = (log(version, last).with_extension("xml"), work.join("log"));
+        let output = run(&["oev", "-p", "binary", "-i", text(&xml), "-o", text(&made)]);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        assert_same(&bytes(&binary), &bytes(&log), text(&log));
+        let digest: String = Md5::digest(bytes(&made)).iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(digest, expected, "{version}");
+    }
+}
+
+#[test]
+fn an_empty_value_is_told_from_none() {
+    let work = WorkDir::new("oev-empty");
+    let all = String::from_utf8(bytes(&log("3.5.0", 123).with_extension("xml"))).expect("UTF-8");
+    let value = all.split("<VALUE>").nth(1).and_then(|rest| rest.split("</VALUE>").next()).expect("a value");
+    let (given, none) = (all.replace(&format!("<VALUE>{value}</VALUE>"), "<VALUE>0x</VALUE>"), {
+        let line = format!("<VALUE>{value}</VALUE>");
+        all.lines().filter(|of| of.trim() != line).map(|of| format!("{of}\n")).collect::<String>()
+    });
+    for text_of_log in [given, none] {
+        std::fs::write(work.join("log.xml"), &text_of_log).expect("writes");
+        for (processor, from, to) in [("binary", "log.xml", "log"), ("xml", "log", "again")] {
+            let output = run(&["oev", "-p", processor, "-i", text(&work.join(from)), "-o", text(&work.join(to))]);
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        }
+        assert_same(&bytes(&work.join("again")), text_of_log.as_bytes(), "the log");
     }
 }
 

@@ -118,7 +118,10 @@ fn tree() -> impl Strategy<Value = Owned> {
             quota
         }),
         (path(), acl()).prop_map(|(path, entries)| Record::SetAcl { path, entries }),
-        (path(), xattrs(), rpc()).prop_map(|(path, xattrs, rpc)| Record::SetXattr { path, xattrs, rpc }),
+        (path(), xattrs(), rpc()).prop_map(|(path, xattrs, rpc)| {
+            let given = !xattrs.is_empty();
+            Record::SetXattr { path, xattrs, given, rpc }
+        }),
         (path(), path(), proptest::option::of(Just(TimeMs(9))), rpc()).prop_map(|(root, name, mtime, rpc)| {
             Record::CreateSnapshot { root, name, mtime: mtime.or(Some(TimeMs(0))), rpc }
         }),

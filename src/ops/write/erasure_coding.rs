@@ -274,7 +274,7 @@ impl Write for SetErasureCodingPolicy {
         let resolved = view.resolve(&self.path, Walk::WriteLink)?;
         directory(&view, &resolved, "Attempt to set an erasure coding policy for a file")?;
         let (path, rpc) = (Cow::Owned(resolved.path()), view.caller.rpc_ids);
-        turn.log(Record::SetXattr { path, xattrs: vec![policy_xattr(&name)], rpc });
+        turn.log(Record::SetXattr { path, xattrs: vec![policy_xattr(&name)], given: true, rpc });
         Ok(())
     }
 }

@@ -114,7 +114,7 @@ impl Write for ReencryptZone {
         };
         let (rpc, path) = (view.caller.rpc_ids, Cow::Owned(resolved.path()));
         let xattrs = vec![Zone { reencryption: Some(reencryption), ..zone }.to_xattr()];
-        turn.log(Record::SetXattr { path, xattrs, rpc });
+        turn.log(Record::SetXattr { path, xattrs, given: true, rpc });
         Ok(())
     }
 }
@@ -242,7 +242,7 @@ pub fn update_keys(turn: &mut Turn<'_>, zone: InodeId, files: &[(Outdated, DataK
         let path = tree.path_of(store, file);
         last = Some(path.clone());
         changed += 1;
-        turn.log(Record::SetXattr { path: Cow::Owned(path), xattrs: vec![new.to_xattr()], rpc: None });
+        turn.log(Record::SetXattr { path: Cow::Owned(path), xattrs: vec![new.to_xattr()], given: true, rpc: None });
     }
     (last, changed)
 }
@@ -267,5 +267,5 @@ pub fn note_progress(turn: &mut Turn<'_>, zone: InodeId, last_file: Option<Vec<u
     }
     let path = Cow::Owned(tree.path_of(store, root));
     let xattrs = vec![Zone { reencryption: Some(noted), ..found }.to_xattr()];
-    turn.log(Record::SetXattr { path, xattrs, rpc: None });
+    turn.log(Record::SetXattr { path, xattrs, given: true, rpc: None });
 }

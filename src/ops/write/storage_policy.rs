@@ -124,7 +124,7 @@ impl Write for SatisfyStoragePolicy {
         let mark = Xattr { namespace, name: name.into(), value: [].into() };
         check_new_xattr(&view, inode, (&mark, true, false))?;
         let (id, rpc) = (view.state.store.inode_id(inode), view.caller.rpc_ids);
-        turn.log(Record::SetXattr { path: Cow::Owned(resolved.path()), xattrs: vec![mark], rpc });
+        turn.log(Record::SetXattr { path: Cow::Owned(resolved.path()), xattrs: vec![mark], given: false, rpc });
         turn.soft().satisfier.push_back(id);
         Ok(())
     }

@@ -51,7 +51,7 @@ impl Write for CreateEncryptionZone {
         }
         let zone = Zone { suite: self.suite, version: VERSION, key: self.key.clone(), reencryption: None };
         let (rpc, path) = (view.caller.rpc_ids, Cow::Owned(resolved.path()));
-        turn.log(Record::SetXattr { path, xattrs: vec![zone.to_xattr()], rpc });
+        turn.log(Record::SetXattr { path, xattrs: vec![zone.to_xattr()], given: true, rpc });
         Ok(())
     }
 }

@@ -6,11 +6,12 @@ use crate::tokens::{MasterKey, Token};
 use crate::{Applied, Effect, RetryPayload, State};
 use edit::Record;
 use record::{Features, InodeHandle, InodeKind, KindTag};
+use vocab::encryption::{self, DataKey};
 use vocab::erasure_coding::{ErasureCodingPolicy, PolicyState};
 use vocab::quota::Quota;
 use vocab::storage_policy::UNSPECIFIED;
 use vocab::xattr::{Xattr, XattrNamespace};
-use vocab::{BlockId, Mode, TimeMs};
+use vocab::{BlockId, Mode, SnapshotId, TimeMs};
 
 /// Attribute under which Hadoop keeps the storage policy of a directory; here it is a field of the record.
 pub const STORAGE_POLICY_XATTR: &str = "hsm.block.storage.policy.id";
@@ -35,6 +36,8 @@ impl State {
                     && !features.contains(Features::XATTRS)
                     && self.store.own_storage_policy(inode) == UNSPECIFIED
             }
+            // Quirk: snapshots_share_the_new_key_of_a_file: as in Hadoop while it serves; when it replays its log, they keep the old one
+            Record::SetXattr { xattrs, rpc: None, .. } => self.renews_key(inode, xattrs),
             _ => false,
         };
         if !(changes_nothing || only_access_time && cx.policy.snapshot_skips_access_time) {
@@ -80,6 +83,15 @@ impl State {
             other => unreachable!("a plan of another record: {other:?}"),
         }
         self.applied(inode)
+    }
+
+    /// Whether attributes are nothing but another wrapping of the key that a file is encrypted with.
+    fn renews_key(&self, file: InodeHandle, xattrs: &[Xattr]) -> bool {
+        let [one] = xattrs else { return false };
+        let new = (one.namespace == XattrNamespace::Raw && &*one.name == encryption::FILE)
+            .then(|| DataKey::parse(&one.value))
+            .flatten();
+        new.zip(self.tree.data_key(file, SnapshotId::CURRENT)).is_some_and(|(new, old)| new.iv == old.iv)
     }
 
     fn apply_quota(&mut self, directory: InodeHandle, names: i64, space: i64) {

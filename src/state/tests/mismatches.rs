@@ -107,7 +107,7 @@ fn attributes_of_missing_paths() {
         Record::SetOwner { path: path(), user: Some("u".into()), group: None },
         Record::Times { path: path(), mtime: TimeMs(1), atime: TimeMs(1) },
         Record::SetAcl { path: path(), entries: vec![] },
-        Record::SetXattr { path: path(), xattrs: vec![], rpc: None },
+        Record::SetXattr { path: path(), xattrs: vec![], given: true, rpc: None },
         Record::RemoveXattr { path: path(), xattrs: vec![], rpc: None },
         Record::SetStoragePolicy { path: path(), policy: 7 },
         Record::SetQuota { path: path(), namespace: 1, space: 1 },

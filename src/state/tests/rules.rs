@@ -77,7 +77,7 @@ fn rule_10_attribute_that_is_not_set() {
     let xattr = Xattr { namespace: XattrNamespace::User, name: "k".into(), value: b"v"[..].into() };
     let remove = Record::RemoveXattr { path: b"/d"[..].into(), xattrs: vec![xattr.clone()], rpc: None };
     w.expect_no_op(&remove, Rule::RemoveXattrAbsent);
-    w.apply(&Record::SetXattr { path: b"/d"[..].into(), xattrs: vec![xattr], rpc: None });
+    w.apply(&Record::SetXattr { path: b"/d"[..].into(), xattrs: vec![xattr], given: true, rpc: None });
     w.apply(&remove);
     assert!(w.state.tree.xattrs(w.find("/d").unwrap()).is_empty());
 }

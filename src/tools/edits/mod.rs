@@ -2,7 +2,7 @@
 //! Called by: cli.
 //! Calls: storage (segments), edit (records and their XML), the output file.
 //! Never: checks that a record fits a state; holds more than one record.
-//! Invariants: a log, written as XML and made binary again, is the same log.
+//! Invariants: a log of the layout of today, written as XML and made binary again, is the same log.
 
 mod parse;
 mod sink;
@@ -80,7 +80,9 @@ fn process(given: &Given) -> Result<(), Failure> {
         _ => {}
     }
     let file = BufWriter::new(File::create(output)?);
-    let out: Box<dyn Write> = if verbose { Box::new(Tee(file, io::stdout())) } else { Box::new(file) };
+    // bytes are not for the eye
+    let shown = verbose && !processor.eq_ignore_ascii_case("binary");
+    let out: Box<dyn Write> = if shown { Box::new(Tee(file, io::stdout())) } else { Box::new(file) };
     let mut sink = Sink::new(processor, out)?;
     let options = source::Options { renumber: given.has("f"), recover: given.has("r") };
     let path = Path::new(input);

@@ -141,7 +141,10 @@ impl Data<'_> {
             O::AllowSnapshot => Record::AllowSnapshot { root: d.path("SNAPSHOTROOT")? },
             O::DisallowSnapshot => Record::DisallowSnapshot { root: d.path("SNAPSHOTROOT")? },
             O::SetAcl => Record::SetAcl { path: d.path("SRC")?, entries: d.acl()? },
-            O::SetXattr => Record::SetXattr { path: d.path("SRC")?, xattrs: d.xattrs()?, rpc: d.rpc()? },
+            O::SetXattr => {
+                let given = data.all("XATTR").any(|xattr| xattr.child("VALUE").is_some());
+                Record::SetXattr { path: d.path("SRC")?, xattrs: d.xattrs()?, given, rpc: d.rpc()? }
+            }
             O::RemoveXattr => Record::RemoveXattr { path: d.path("SRC")?, xattrs: d.xattrs()?, rpc: d.rpc()? },
             O::RollingUpgradeStart => Record::RollingUpgradeStart { time: d.time("STARTTIME")? },
             O::RollingUpgradeFinalize => Record::RollingUpgradeFinalize { time: d.time("FINALIZETIME")? },

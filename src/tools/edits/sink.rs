@@ -39,7 +39,10 @@ impl Sink {
     }
 
     /// The layout of the log, before its first record.
+    ///
+    /// Quirk: binary_logs_have_the_layout_of_today: whatever the layout of the log that the XML was made of.
     pub(super) fn start(&mut self, layout: LayoutVersion) -> Result<(), Failure> {
+        let layout = if matches!(self.form, Form::Binary) { LayoutVersion::CURRENT } else { layout };
         self.layout = layout;
         self.started = true;
         match &self.form {

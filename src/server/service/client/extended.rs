@@ -62,6 +62,7 @@ pub(super) fn set_xattr(request: &Request<'_>) -> Writing {
     let asked: SetXAttrRequestProto = decode(request.body.clone())?;
     let flag = |flag: XAttrSetFlagProto| asked.flag() & flag as u32 != 0;
     let operation = SetXattr {
+        given: asked.x_attr.as_ref().is_some_and(|xattr| xattr.value.is_some()),
         xattr: convert::xattr_from_wire(asked.x_attr.as_ref().unwrap_or(&Default::default())),
         create: flag(XAttrSetFlagProto::XattrCreate),
         replace: flag(XAttrSetFlagProto::XattrReplace),
