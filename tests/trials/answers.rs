@@ -104,7 +104,11 @@ fn difference(line: usize, expected: &str, actual: &str) -> String {
 
 /// Runs a file of steps `who<TAB>method<TAB>request<TAB>answer` against a NameNode of its own.
 fn play(name: &str) {
-    let Some(mut fixture) = start(name, &[], |_| {}) else { return };
+    play_with(name, &[]);
+}
+
+fn play_with(name: &str, settings: &[(&str, &str)]) {
+    let Some(mut fixture) = start(name, settings, |_| {}) else { return };
     let file = golden(&format!("{name}.tsv"));
     let expected = std::fs::read_to_string(&file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
     let actual = converse(&mut fixture, &expected);
@@ -159,6 +163,10 @@ fn converse(fixture: &mut Fixture, steps: &str) -> String {
                     conversation.restarted();
                     "-".to_owned()
                 }
+                ("namenode", "bean") => {
+                    let (bean, attribute) = request.split_once(' ').expect("bean and attribute");
+                    fixture.namenode().jmx(bean, attribute).map_or("-".to_owned(), |value| value.to_string())
+                }
                 // Java notes replicas and counts blocks in threads of their own, once a second
                 ("namenode", "settle") => {
                     std::thread::sleep(Duration::from_millis(2500));
@@ -186,4 +194,23 @@ fn recorded_answers_of_features() {
 #[test]
 fn recorded_answers_to_data_nodes() {
     play("datanodes");
+}
+
+#[test]
+fn recorded_answers_of_everyday_life() {
+    play("everyday");
+}
+
+#[test]
+fn recorded_answers_about_slow_nodes() {
+    play_with(
+        "slow",
+        &[
+            ("dfs.datanode.peer.stats.enabled", "true"),
+            ("dfs.datanode.fileio.profiling.sampling.percentage", "100"),
+            ("dfs.datanode.outliers.report.interval", "5s"),
+            ("dfs.namenode.slowpeer.collect.interval", "1s"),
+            ("dfs.namenode.block-placement-policy.exclude-slow-nodes.enabled", "true"),
+        ],
+    );
 }
