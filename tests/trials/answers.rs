@@ -209,8 +209,6 @@ fn recorded_answers_about_slow_nodes() {
             ("dfs.datanode.peer.stats.enabled", "true"),
             ("dfs.datanode.fileio.profiling.sampling.percentage", "100"),
             ("dfs.datanode.outliers.report.interval", "5s"),
-            ("dfs.namenode.slowpeer.collect.interval", "1s"),
-            ("dfs.namenode.block-placement-policy.exclude-slow-nodes.enabled", "true"),
         ],
     );
 }
