@@ -48,3 +48,58 @@ fn meta_save_writes_an_account_of_the_blocks() {
     assert_eq!(BLOCK.replace_all(account, "blk"), EXPECTED);
     assert!(NODE.is_match(nodes), "{nodes}");
 }
+
+/// What the Java NameNode says of a group of RS-3-2 that lacks an internal block, which comes by itself, and has another twice; numbers of blocks,
+/// times and the node that has the duplicate left out.
+const GROUP: &str = "\
+3 files and directories, 1 blocks = 4 total filesystem objects
+Live Datanodes: 6
+Dead Datanodes: 0
+Metasave: Blocks waiting for reconstruction: 0
+Metasave: Blocks currently missing: 0
+Mis-replicated blocks that have been postponed:
+Metasave: Blocks being reconstructed: 1
+X StartTime: X NumReconstructInProgress: 1
+Metasave: Blocks 1 waiting deletion from 1 datanodes.
+X
+X
+Corrupt Blocks:
+";
+
+#[test]
+fn striped_groups_in_an_account() {
+    use hadoop_proto::hdfs::{
+        EnableErasureCodingPolicyRequestProto, EnableErasureCodingPolicyResponseProto,
+        SetErasureCodingPolicyRequestProto, SetErasureCodingPolicyResponseProto,
+    };
+    let Some(fixture) = Fixture::start("meta-save-groups", &[]) else { return };
+    let client = fixture.superuser();
+    let policy = "RS-3-2-1024k".to_owned();
+    let request = EnableErasureCodingPolicyRequestProto { ec_policy_name: policy.clone() };
+    let _: EnableErasureCodingPolicyResponseProto = client.call("enableErasureCodingPolicy", &request).expect("enable");
+    client.mkdirs("/ec").expect("mkdirs");
+    let request = SetErasureCodingPolicyRequestProto { src: "/ec".to_owned(), ec_policy_name: Some(policy) };
+    let _: SetErasureCodingPolicyResponseProto = client.call("setErasureCodingPolicy", &request).expect("set");
+    let mut nodes: Vec<DataNode> = (1..=5).map(|n| DataNode::start(fixture.port(), n)).collect();
+    let file = client.create("/ec/f").expect("create");
+    let placed = client.add_block("/ec/f", file, None).expect("addBlock");
+    let (block, indices) = (placed.b, placed.block_indices.expect("of a group"));
+    for (place, index) in placed.locs.iter().zip(indices.iter().copied()) {
+        let node = nodes.iter_mut().find(|node| node.id() == place.id.datanode_uuid).expect("one of them");
+        if index != 4 {
+            let unit = ExtendedBlockProto { block_id: block.block_id + u64::from(index), ..block.clone() };
+            node.receive(&unit, 1 << 20);
+        }
+    }
+    let last = ExtendedBlockProto { num_bytes: Some(3 << 20), ..block.clone() };
+    assert!(client.complete("/ec/f", file, Some(last)).expect("complete"));
+    let mut sixth = DataNode::start(fixture.port(), 6);
+    sixth.receive(&ExtendedBlockProto { block_id: block.block_id, ..block }, 1 << 20);
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    let request = MetaSaveRequestProto { filename: "meta".to_owned() };
+    let _: MetaSaveResponseProto = client.call("metaSave", &request).expect("metaSave");
+    let text = std::fs::read_to_string(fixture.site.folder().join("meta")).expect("the account");
+    let account = text.split("Metasave: Number of datanodes").next().expect("one part");
+    let varying = Regex::new(r"blk_-?\d+_\d+|\d\d:\d\d:\d\d|127\.0\.0\.1:\d+").expect("a pattern");
+    assert_eq!(varying.replace_all(account, "X"), GROUP);
+}
