@@ -50,6 +50,11 @@ impl Directory {
         ] {
             site.set(key, value);
         }
+        match scenario.file_name().and_then(|name| name.to_str()) {
+            Some("ordered") => _ = site.set("dfs.namenode.snapshot.deletion.ordered", "true"),
+            Some("open-capture") => _ = site.set("dfs.namenode.snapshot.capture.openfiles", "true"),
+            _ => {}
+        }
         Directory { work, site, scenario }
     }
 
@@ -89,8 +94,7 @@ impl Directory {
     /// The state of every path, as Hadoop told it.
     fn expected(&self) -> BTreeMap<String, Value> {
         let all = self.told("state.json").into_iter().map(|of| (of["path"].as_str().expect("a path").to_owned(), of));
-        // the walk does not go into the past
-        all.filter(|(path, _)| !path.contains("/.snapshot/")).collect()
+        all.collect()
     }
 }
 
@@ -151,7 +155,11 @@ fn content_summary(s: ContentSummaryProto) -> Value {
 
 fn block(block: &LocatedBlockProto) -> Value {
     let b = &block.b;
-    json!({"id": b.block_id as i64, "gs": b.generation_stamp, "len": b.num_bytes(), "offset": block.offset, "corrupt": block.corrupt})
+    let mut told = json!({"id": b.block_id as i64, "gs": b.generation_stamp, "len": b.num_bytes(), "offset": block.offset, "corrupt": block.corrupt});
+    if block.block_indices.is_some() {
+        told["striped"] = true.into();
+    }
+    told
 }
 
 fn blocks(located: Option<LocatedBlocksProto>) -> Value {
@@ -173,10 +181,17 @@ fn version(number: i32) -> &'static str {
     if number == CryptoProtocolVersionProto::EncryptionZones as i32 { "ENCRYPTION_ZONES" } else { "?" }
 }
 
+/// Name of a coding policy: of a built-in one only the number comes.
+fn policy_name(policy: &ErasureCodingPolicyProto) -> String {
+    let built_in =
+        vocab::erasure_coding::ErasureCodingPolicy::built_in().find(|known| u32::from(known.id) == policy.id);
+    built_in.map_or_else(|| policy.name().to_owned(), |known| known.name.to_string())
+}
+
 /// What a status tells.
 fn of_status(path: &str, status: &HdfsFileStatusProto) -> Map<String, Value> {
-    // 8, for directories that allow snapshots, Hadoop's client does not show
-    let flags = [(1, "HAS_ACL"), (2, "HAS_CRYPT"), (4, "HAS_EC")];
+    // 4, for what is striped, and 8, for directories that allow snapshots, Hadoop's client does not show
+    let flags = [(1, "HAS_ACL"), (2, "HAS_CRYPT")];
     let flags: Vec<&str> = flags.iter().filter(|(bit, _)| status.flags() & bit != 0).map(|(_, name)| *name).collect();
     let kind = match status.file_type() {
         FileType::IsDir => "DIRECTORY",
@@ -189,7 +204,7 @@ fn of_status(path: &str, status: &HdfsFileStatusProto) -> Map<String, Value> {
         "modificationTime": status.modification_time as i64, "accessTime": status.access_time as i64,
         "permission": octal(&status.permission), "owner": status.owner, "group": status.group,
         "childrenNum": status.children_num(), "storagePolicyId": status.storage_policy(), "flags": flags,
-        "statusEcPolicy": status.ec_policy.as_ref().map(|policy| policy.name()),
+        "statusEcPolicy": status.ec_policy.as_ref().map(policy_name),
     });
     match told {
         Value::Object(mut fields) => {
@@ -232,7 +247,7 @@ fn describe(client: &Client, path: &str, status: &HdfsFileStatusProto) -> Value 
     let answer = client.call("getStoragePolicy", &GetStoragePolicyRequestProto { path: src() });
     tell("storagePolicy", shown(answer, |a: GetStoragePolicyResponseProto| a.storage_policy.name.into()));
     let answer = client.call("getErasureCodingPolicy", &GetErasureCodingPolicyRequestProto { src: src() });
-    let name = |a: GetErasureCodingPolicyResponseProto| json!(a.ec_policy.map(|policy| policy.name().to_owned()));
+    let name = |a: GetErasureCodingPolicyResponseProto| json!(a.ec_policy.as_ref().map(policy_name));
     tell("ecPolicy", shown(answer, name));
     tell("contentSummary", shown(client.content_summary(path), content_summary));
     let answer = client.call("getEZForPath", &GetEzForPathRequestProto { src: src() });
@@ -260,11 +275,17 @@ fn describe(client: &Client, path: &str, status: &HdfsFileStatusProto) -> Value 
     Value::Object(told)
 }
 
-/// What the NameNode shows of every path.
+/// What the NameNode shows of every path, those of snapshots too.
 fn walk(client: &Client) -> BTreeMap<String, Value> {
     let (mut all, mut open) = (BTreeMap::new(), vec!["/".to_owned()]);
     all.insert("/".to_owned(), describe(client, "/", &client.status("/")));
     while let Some(directory) = open.pop() {
+        if !directory.contains("/.snapshot") {
+            let past = format!("{}/.snapshot", directory.trim_end_matches('/'));
+            if client.listing(&past, &[], false).is_ok_and(|listed| listed.is_some()) {
+                open.push(past);
+            }
+        }
         let mut after = Vec::new();
         loop {
             let page = client.listing(&directory, &after, false).unwrap_or_else(|e| panic!("{directory}: {e}"));
@@ -285,8 +306,17 @@ fn walk(client: &Client) -> BTreeMap<String, Value> {
     all
 }
 
-/// What the log alone gives: from an image, quotas of kinds alone come back with a huge one of names.
-fn from_the_log(mut expected: BTreeMap<String, Value>) -> BTreeMap<String, Value> {
+/// Fields where Java differs from itself and this NameNode gives one answer, by scenario and path; each with the test of its quirk.
+const DIFFERENT: [(&str, &str, &str, &str); 5] = [
+    ("snapshots", "/", "quotaUsage", "an_older_name_counts_what_a_snapshot_has_of_it"),
+    ("snapshots", "/snap/a", "quotaUsage", "an_older_name_counts_what_a_snapshot_has_of_it"),
+    ("ordered", "/ord/.snapshot/o1#1", "modificationTime", "a_mark_has_the_time_of_its_record"),
+    ("ordered", "/ord/.snapshot/o3#3", "modificationTime", "a_mark_has_the_time_of_its_record"),
+    ("ordered", "/ord/.snapshot/o4#4", "modificationTime", "a_mark_has_the_time_of_its_record"),
+];
+
+/// A quota of kinds alone comes back alone (`a_quota_of_kinds_alone_comes_back_alone`); Hadoop's comes with a huge one of names, if from an image.
+fn of_the_live_server(mut expected: BTreeMap<String, Value>) -> BTreeMap<String, Value> {
     for (_, of) in expected.iter_mut().filter(|(path, _)| *path != "/") {
         for field in ["contentSummary", "quotaUsage"] {
             if let Some(quota) = of.get_mut(field).and_then(|of| of.get_mut("quota")).filter(|q| **q == i64::MAX) {
@@ -321,7 +351,14 @@ fn differences(expected: &BTreeMap<String, Value>, found: &BTreeMap<String, Valu
 
 #[track_caller]
 fn compare(scenario: &str, expected: &BTreeMap<String, Value>, client: &Client) {
-    let differences = differences(expected, &walk(client));
+    let name = scenario.split(',').next().unwrap_or_default();
+    let mut differences = differences(expected, &walk(client));
+    differences.retain(|difference| {
+        let known = |(of, path, field, _): &(&str, &str, &str, &str)| {
+            *of == name && difference.starts_with(&format!("{path} {field}:"))
+        };
+        !DIFFERENT.iter().any(known)
+    });
     let first: Vec<&String> = differences.iter().take(20).collect();
     assert!(differences.is_empty(), "{scenario}: {} differences\n{first:#?}", differences.len());
 }
@@ -409,12 +446,13 @@ fn compare_caches(scenario: &str, client: &Client, (pools, directives): (&[&Valu
 
 /// From the newest image and what follows it, and again after a save; then the same from the log alone.
 fn every_way(scenario: &str) {
-    for log_only in [false, true] {
+    // Hadoop cannot load the newest image of the one: what it showed comes from the log
+    let ways = if scenario == "symlinks-snapshot" { &[true][..] } else { &[false, true] };
+    for log_only in ways.iter().copied() {
         let directory = Directory::of(&format!("fsimage/3.5.0/{scenario}"));
-        let mut expected = directory.expected();
+        let expected = of_the_live_server(directory.expected());
         if log_only {
             directory.forget_newer_images();
-            expected = from_the_log(expected);
         }
         let (namenode, client) = directory.serve();
         compare(scenario, &expected, &client);
@@ -422,14 +460,29 @@ fn every_way(scenario: &str) {
         client.save_namespace();
         namenode.stop();
         let (namenode, client) = directory.serve();
-        compare(&format!("{scenario}, saved and loaded again"), &directory.expected(), &client);
+        compare(&format!("{scenario}, saved and loaded again"), &expected, &client);
         namenode.stop();
     }
 }
 
 #[test]
 fn directories_show_what_hadoop_showed() {
-    for scenario in ["empty", "basic", "symlinks", "tokens", "rolling-finalized", "cache", "ez"] {
+    for scenario in ["empty", "basic", "symlinks", "tokens", "rolling-finalized", "cache", "ez", "compressed", "small"]
+    {
+        every_way(scenario);
+    }
+}
+
+#[test]
+fn directories_with_a_past_show_what_hadoop_showed() {
+    for scenario in ["snapshots", "root-snapshot", "symlinks-snapshot", "ordered"] {
+        every_way(scenario);
+    }
+}
+
+#[test]
+fn directories_with_open_and_striped_files_show_what_hadoop_showed() {
+    for scenario in ["ec", "open", "open-capture", "in-progress"] {
         every_way(scenario);
     }
 }

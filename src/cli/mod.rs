@@ -42,7 +42,7 @@ pub enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTIONS")]
         options: Vec<OsString>,
     },
-    /// As `hdfs oiv`: views an image; -p XML|ReverseXML|Delimited|FileDistribution|DetectCorruption.
+    /// As `hdfs oiv`: views an image; -p XML|ReverseXML|Delimited|FileDistribution|DetectCorruption|Web.
     #[command(disable_help_flag = true)]
     Oiv {
         /// Options as Hadoop spells them.

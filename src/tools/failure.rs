@@ -21,6 +21,9 @@ pub(super) enum Failure {
     /// No image can be made of the XML; told as it is.
     #[error("OfflineImageReconstructor failed: {0}")]
     Reconstruction(String),
+    /// What Hadoop's tool does not catch: class and text of the exception.
+    #[error("{0}")]
+    Thrown(String),
     /// What was asked for; told as it is.
     #[error("{0}")]
     Refused(String),

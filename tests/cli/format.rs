@@ -35,7 +35,7 @@ fn a_format_makes_what_hadoop_makes() {
 
 /// apache-spark-on-k8s/kubernetes-HDFS#50
 #[test]
-fn format_over_existing_data() {
+fn t66_format_over_existing_data() {
     let case = Case::formatted("reformat");
     let root = format!("Storage Directory root= {}; location= null", case.name().display());
     let question = format!("Re-format filesystem in {root} ? (Y or N) ");

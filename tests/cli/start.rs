@@ -16,7 +16,7 @@ fn ports_are_free(case: &Case) {
 
 /// apache-spark-on-k8s/kubernetes-HDFS#49, #65; hortonworks/ansible-hortonworks#60
 #[test]
-fn name_directory_empty_or_missing() {
+fn t64_name_directory_empty_or_missing() {
     let mut case = Case::new("unformatted");
     let missing = format!(
         "Directory {} is in an inconsistent state: storage directory does not exist or is not accessible.",
@@ -48,7 +48,7 @@ fn a_file_is_no_directory() {
 
 /// bigdatafoundation/docker-hadoop#19; big-data-europe/docker-spark#78; docker/compose#229
 #[test]
-fn default_file_system() {
+fn t67_default_or_unparsable_file_system_address() {
     let mut case = Case::formatted("default-fs");
     let rpc = case.site.get("fs.defaultFS").trim_start_matches("hdfs://").to_owned();
     let no_authority = "Invalid URI for NameNode address (check fs.defaultFS): file:/// has no authority.";

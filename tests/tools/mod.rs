@@ -6,6 +6,8 @@
 
 mod edits;
 mod images;
+mod round_trip;
+mod web;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -20,6 +20,7 @@ mod malformed;
 mod meta_save;
 mod paths;
 mod rename;
+mod snapshots;
 mod web;
 mod wire;
 mod writing;

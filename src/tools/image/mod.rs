@@ -2,7 +2,7 @@
 //! Called by: cli.
 //! Calls: storage (sections), hadoop-proto (messages), the output file or the standard output.
 //! Never: loads a namespace; needs the digest beside the image.
-//! Invariants: one message is held at a time; Delimited and DetectCorruption hold names of directories and parents besides.
+//! Invariants: one message is held at a time; Delimited and DetectCorruption hold names of directories and parents besides, Web all inodes.
 
 mod corruption;
 mod delimited;
@@ -15,6 +15,7 @@ mod reverse;
 pub(super) mod source;
 mod tree;
 mod view;
+mod web;
 
 use super::failure::Failure;
 use super::options::{Given, Known};
@@ -71,6 +72,10 @@ pub fn run(words: &[String]) -> ExitCode {
             eprintln!("{failure}");
             ExitCode::FAILURE
         }
+        Err(failure @ Failure::Thrown(..)) => {
+            eprintln!("Exception in thread \"main\" {failure}");
+            ExitCode::FAILURE
+        }
         other => super::ended(other, "Encountered exception.  Exiting: "),
     }
 }
@@ -103,6 +108,7 @@ fn process(given: &Given) -> Result<(), Failure> {
             };
             delimited::write(&opened(input)?, &columns, &mut output(given)?)
         }
+        "WEB" => web::serve(|| opened(input), given.value("addr").unwrap_or("localhost:5978")),
         _ => Err(Failure::Refused(format!("Invalid processor specified : {}", given.value("p").unwrap_or("Web")))),
     }
 }
