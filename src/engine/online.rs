@@ -171,8 +171,6 @@ struct Begun {
     rest: Vec<u8>,
     sets: Vec<u32>,
     pool: Arc<ShadowPool>,
-    /// Whether the log was rolled for it.
-    rolled: bool,
 }
 
 impl Engine {
@@ -306,7 +304,8 @@ impl Engine {
         let (path, length) = written?;
         let txid = begun.txid;
         online.missing.store(false, Ordering::Release);
-        if begun.rolled {
+        // one that was missing puts off no image
+        if kind == Kind::Due {
             *online.last.lock() = (txid, begun_ms);
         }
         arena::purge(&*checkpoints.os.disk, &checkpoints.image_folders.lock().clone(), Some(txid));
@@ -349,7 +348,7 @@ impl Engine {
             let rest = state.freeze(&pool);
             let sets = state.page_sets().iter().map(|pages| pages.frozen().0).collect();
             let txid = Txid(unwritten.unwrap_or_else(|| self.journal().roll()).0 - 1);
-            Ok(Begun { txid, rest, sets, pool, rolled: unwritten.is_none() })
+            Ok(Begun { txid, rest, sets, pool })
         })
     }
 
