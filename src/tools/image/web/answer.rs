@@ -203,6 +203,9 @@ fn xattrs(index: &Index, inode: &INode, query: &Query) -> Told<String> {
         let text = format!("No enum constant org.apache.hadoop.fs.XAttrCodec.{encoding}");
         return Err(Refusal::illegal(Some(&text)));
     }
+    if inode.symlink.is_some() {
+        return Ok("{\"XAttrs\":null}".to_owned());
+    }
     let mut all = all_xattrs(index, inode)?;
     if !asked.is_empty() {
         let found = |name: &String| all.iter().find(|(known, _)| known == name).cloned();
