@@ -119,23 +119,7 @@ impl Pair {
             self.ours.obey();
         }
         let differs = self.compare(name, &java, &ours);
-        if name == "addBlock" {
-            self.placed = java.as_ref().ok().cloned().zip(ours.as_ref().ok().cloned());
-        }
-        if name == "getDelegationToken" {
-            let token = |answer: &Answer| {
-                let token = answer.as_ref().ok()?.get_field_by_name("token")?.into_owned();
-                Some(token.as_message()?.to_text_format())
-            };
-            self.tokens.extend(token(&java).zip(token(&ours)));
-        }
-        if name == "createSnapshot" {
-            let last = |answer: &Answer| {
-                let path = answer.as_ref().ok()?.get_field_by_name("snapshotPath")?.as_str()?.to_owned();
-                Some(path.rsplit('/').next()?.to_owned())
-            };
-            self.named = last(&java).zip(last(&ours));
-        }
+        self.remember(name, &java, &ours);
         if let Some(trace) = &mut self.trace {
             let told = |answer: &Answer| {
                 answer.as_ref().map_or_else(|e| cut(&format!("! {}: {}", e.class, e.message)), |m| cut(&m.to_string()))
@@ -167,6 +151,27 @@ impl Pair {
             self.restart();
         }
         java
+    }
+
+    /// What later requests name: the block that was given, tokens, a snapshot's name.
+    fn remember(&mut self, name: &str, java: &Answer, ours: &Answer) {
+        if name == "addBlock" {
+            self.placed = java.as_ref().ok().cloned().zip(ours.as_ref().ok().cloned());
+        }
+        if name == "getDelegationToken" {
+            let token = |answer: &Answer| {
+                let token = answer.as_ref().ok()?.get_field_by_name("token")?.into_owned();
+                Some(token.as_message()?.to_text_format())
+            };
+            self.tokens.extend(token(java).zip(token(ours)));
+        }
+        if name == "createSnapshot" {
+            let last = |answer: &Answer| {
+                let path = answer.as_ref().ok()?.get_field_by_name("snapshotPath")?.as_str()?.to_owned();
+                Some(path.rsplit('/').next()?.to_owned())
+            };
+            self.named = last(java).zip(last(ours));
+        }
     }
 
     /// A difference; all of them go to a file as they come where `IRONROOT_DIFFERENCES` names a folder.
