@@ -155,7 +155,7 @@ fn seen_at(entry: &Gone, snapshot: SnapshotId) -> SnapshotId {
 #[cfg(test)]
 mod tests {
     use super::super::diff::DirectoryDiff;
-    use super::super::{Gone, Link};
+    use super::super::{Gone, Link, References};
     use crate::{RootAttributes, Tree};
     use record::{Features, Inode, InodeHandle, InodeKind, Store};
     use vocab::{InodeId, Mode, SnapshotId, TimeMs};
@@ -186,6 +186,8 @@ mod tests {
         let one = SnapshotId(1);
         let mut diff = DirectoryDiff::new(one, 1);
         diff.deleted.push(Gone { inode: a, link: Link::Named { name: b"old"[..].into(), last: one } });
+        tree.snapshots.note_older_name(b, &diff.deleted[0]);
+        tree.snapshots.references.insert(a, References { names: vec![one], target: None });
         tree.snapshots.directories.insert(b, vec![diff]);
         assert_eq!([a, b].map(|top| tree.usage_at(&store, top, one, 0).namespace), [2, 2]);
         assert_eq!([a, b].map(|top| tree.usage_at(&store, top, SnapshotId::CURRENT, 0).namespace), [4, 3]);
