@@ -1,5 +1,5 @@
-//! A day in the life of a small cluster: writers and nodes that are killed, a node that comes back with what it had, one that is decommissioned,
-//! disks that fill up, a name node that dies; at its end everything reads back, nothing is short of replicas, and no replica is left over.
+//! A day in the life of a small cluster: writers and nodes that are killed, a node that comes back with what it had, one that is decommissioned, a
+//! name node that dies; at its end everything reads back, nothing is short of replicas, and no replica is left over.
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -32,8 +32,6 @@ fn a_day_of_a_small_cluster() {
     a_node_dies_under_a_writer(&mut cluster, &mut written);
     a_node_is_away_and_comes_back(&mut cluster, &mut written);
     a_node_is_decommissioned(&mut cluster, &exclude, &written);
-    a_disk_of_a_node_fills_up(&mut cluster, &mut written);
-    the_disk_of_the_name_node_fills_up(&mut cluster, &mut written);
     the_name_node_dies(&mut cluster, &mut written);
     evening(&cluster, &written);
 }
@@ -147,99 +145,6 @@ fn a_node_is_decommissioned(cluster: &mut Cluster, exclude: &std::path::Path, wr
     let hadoop = cluster.hadoop;
     cluster.datanodes.push(gone.restart(hadoop));
     cluster.namenode().wait_for_datanodes(5);
-}
-
-/// A file that takes the room that a process is told to leave on the disk of the tests.
-struct Ballast {
-    path: std::path::PathBuf,
-    /// What is to be left, so that the disk is full with the ballast and not without.
-    reserved: u64,
-    bytes: u64,
-}
-
-impl Ballast {
-    fn planned(cluster: &Cluster) -> Self {
-        let disk = rustix::fs::statvfs(cluster.work.path()).expect("a file system");
-        let available = disk.f_bavail * disk.f_frsize;
-        // others use the disk too: so much may come or go meanwhile
-        let margin = (available / 4).min(4 << 30);
-        Self { path: cluster.work.join("ballast"), reserved: available - margin, bytes: 2 * margin }
-    }
-
-    fn fill(&self) {
-        let file = std::fs::File::create(&self.path).expect("a file");
-        rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, self.bytes).expect("room");
-    }
-
-    fn free(&self) {
-        std::fs::remove_file(&self.path).expect("there");
-    }
-}
-
-/// Bytes that a DataNode has left, as the report says.
-fn remaining(cluster: &Cluster, address: &str) -> u64 {
-    let report = cluster.client.ok(&["dfsadmin", "-report"]);
-    let of_node = report.split(&format!("Name: {address}")).nth(1).unwrap_or_default();
-    let line = of_node.lines().find_map(|line| line.strip_prefix("DFS Remaining: "));
-    line.and_then(|line| line.split(' ').next()?.parse().ok()).unwrap_or(0)
-}
-
-/// A DataNode without room gets no new replicas, and what it has stays readable; once there is room again it is used again.
-fn a_disk_of_a_node_fills_up(cluster: &mut Cluster, written: &mut Written) {
-    let address = cluster.blocks("/day/0/f20")[0].locations[0].clone();
-    let ballast = Ballast::planned(cluster);
-    let mut node = take(cluster, &address).kill();
-    node.set("dfs.datanode.du.reserved", ballast.reserved);
-    node.set("fs.getspaceused.jitterMillis", 0);
-    let hadoop = cluster.hadoop;
-    cluster.datanodes.push(node.restart(hadoop));
-    wait_until(REPAIR_LIMIT, "the node was back with room", || remaining(cluster, &address) > 0);
-    ballast.fill();
-    wait_until(REPAIR_LIMIT, "the node was full", || remaining(cluster, &address) == 0);
-    for n in 0..6 {
-        let path = format!("/day/full{n}");
-        write(cluster, written, &path, 1_500_000, 500 + n);
-        let used = cluster.blocks(&path).iter().any(|block| block.locations.contains(&address));
-        assert!(!used, "{path} went to the full node");
-    }
-    read_all(cluster, written, "with a full node");
-    ballast.free();
-    wait_until(REPAIR_LIMIT, "the node had room", || remaining(cluster, &address) > 0);
-    let mut n = 6;
-    wait_until(REPAIR_LIMIT, "the node was written to again", || {
-        let path = format!("/day/full{n}");
-        write(cluster, written, &path, 100_000, 500 + n);
-        n += 1;
-        cluster.blocks(&path).iter().any(|block| block.locations.contains(&address))
-    });
-}
-
-/// A name node whose disk is full goes into safe mode and stays there until somebody ends it: nothing is written, everything is read.
-fn the_disk_of_the_name_node_fills_up(cluster: &mut Cluster, written: &mut Written) {
-    cluster.stop_namenode();
-    let ballast = Ballast::planned(cluster);
-    cluster.site.set("dfs.namenode.resource.du.reserved", ballast.reserved);
-    cluster.site.set("dfs.namenode.resource.check.interval", 200);
-    cluster.start_namenode(Kind::under_test());
-    write(cluster, written, "/day/roomy", 300_000, 600);
-    ballast.fill();
-    let safe_mode = |cluster: &Cluster| cluster.client.ok(&["dfsadmin", "-safemode", "get"]).contains("ON");
-    wait_until(REPAIR_LIMIT, "the name node was in safe mode", || safe_mode(cluster));
-    let refused = cluster.client.run(&["dfs", "-mkdir", "/day/none"]);
-    assert!(refused.exit == 1 && refused.err.contains("Resources are low on NN"), "{refused:#?}");
-    let refused = cluster.client.run(&["dfsadmin", "-safemode", "leave"]);
-    wait_until(REPAIR_LIMIT, "the name node was in safe mode as long as its disk was full", || safe_mode(cluster));
-    drop(refused);
-    read_all(cluster, written, "with a full disk of the name node");
-    ballast.free();
-    std::thread::sleep(Duration::from_millis(600));
-    assert!(safe_mode(cluster), "it takes somebody to end it");
-    cluster.client.ok(&["dfsadmin", "-safemode", "leave"]);
-    write(cluster, written, "/day/roomy-again", 300_000, 601);
-    cluster.stop_namenode();
-    cluster.site.set("dfs.namenode.resource.du.reserved", 0);
-    cluster.start_namenode(Kind::under_test());
-    read_all(cluster, written, "after the disk was full");
 }
 
 fn the_name_node_dies(cluster: &mut Cluster, written: &mut Written) {

@@ -16,11 +16,6 @@ pub struct DataNode {
 pub struct DeadDataNode(Site);
 
 impl DeadDataNode {
-    /// Changes a setting that counts from its next start on.
-    pub fn set(&mut self, key: &str, value: impl ToString) {
-        self.0.set(key, value);
-    }
-
     /// The same DataNode again: same folder, same ports.
     pub fn restart(self, hadoop: &Hadoop) -> DataNode {
         DataNode::launch(hadoop, self.0)
