@@ -8,7 +8,6 @@ use server::service::reencryption::Pace;
 use server::service::topology::Mapping;
 use std::collections::HashMap;
 use std::net::{IpAddr, ToSocketAddrs};
-use std::sync::Arc;
 use std::time::Duration;
 use vocab::Policy;
 
