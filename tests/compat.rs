@@ -28,8 +28,7 @@ fn methods(out: &mut String) {
             let there = match found.handler {
                 Handler::Client(operation) => operation.row().implemented,
                 // served where they refuse, never where they would act
-                Handler::Ha(Ha::ToActive | Ha::ToStandby | Ha::ToObserver)
-                | Handler::Missing => false,
+                Handler::Ha(Ha::ToActive | Ha::ToStandby | Ha::ToObserver) | Handler::Missing => false,
                 _ => true,
             };
             if there { done += 1 } else { missing.push(method.name) }

@@ -314,7 +314,7 @@ impl Cluster<'_> {
         let last = ExtendedBlockProto { num_bytes: Some(1_000), ..added.block.b };
         let block = BlockProto { block_id: last.block_id, gen_stamp: last.generation_stamp, num_bytes: last.num_bytes };
         for node in &self.nodes {
-            let request = node.received(block.clone());
+            let request = node.received(block);
             let _: BlockReceivedAndDeletedResponseProto =
                 node.call("blockReceivedAndDeleted", &request).await.map_err(failed)?;
         }

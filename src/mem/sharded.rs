@@ -159,7 +159,7 @@ mod tests {
     fn no_part_is_large() {
         let mut map = ShardedMap::default();
         assert_eq!((map.parts.len(), map.get(&1)), (0, None));
-        (0..400_000u64).for_each(|n| drop(map.insert(n, ())));
+        (0..400_000u64).for_each(|n| _ = map.insert(n, ()));
         let largest = map.parts.iter().map(HashTable::len).max();
         assert!(largest < Some(2 * 400_000 / PARTS), "{largest:?}");
     }
@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn a_queue_in_pieces() {
         let mut queue = PiecedQueue::default();
-        assert_eq!((queue.front(), queue.pop_front()), (None, None));
+        assert_eq!((queue.front().copied(), queue.pop_front()), (None, None));
         (0..10_000).for_each(|n| queue.push_back(n));
         for n in 0..10_000 {
             assert_eq!((queue.front().copied(), queue.pop_front()), (Some(n), Some(n)));

@@ -138,7 +138,8 @@ impl Load<'_> {
         let arena_missing = arena.is_none();
         let online = arena.is_some() && self.settings.checkpoints.online;
         let without_image = arena.and_then(|arena| arena.without_image);
-        let mut loaded = Loaded { directories, info, state, last, upgrade_finalized, checkpoint, without_image, arena_missing };
+        let mut loaded =
+            Loaded { directories, info, state, last, upgrade_finalized, checkpoint, without_image, arena_missing };
         if finalized && self.mode.upgrade().is_none() {
             self.finalize_rolling(&mut loaded)?;
         }

@@ -32,12 +32,10 @@ pub fn run(world: &mut World, line: &Line) -> Option<Printed> {
             let known = world.view(line, |view| Needed::path_of(view, id));
             let length = needed(world, line, path.as_deref().or(known.as_deref()));
             let asked = DirectiveAsked { id: Some(id), ..directive(line, path) };
-            world.ask(line, &ModifyCacheDirective {
-                asked,
-                force: line.has("force"),
-                length,
-                date: |_| "as it is".to_owned(),
-            })
+            world.ask(
+                line,
+                &ModifyCacheDirective { asked, force: line.has("force"), length, date: |_| "as it is".to_owned() },
+            )
         }
         "uncache" => world.ask(line, &RemoveCacheDirective { id: line.number(0) }),
         "directives" => world.view(line, |view| {

@@ -71,7 +71,7 @@ fn t34_file_renamed_out_of_a_snapshottable_tree_can_be_deleted() {
         let Some(mut fixture) = Fixture::start("t34", &[("dfs.namenode.safemode.extension", "0")]) else { return };
         let mut datanode = DataNode::start(fixture.port(), 1);
         let mut client = fixture.superuser();
-        let mut step = |fixture: &mut Fixture, datanode: &mut DataNode, client: &mut Client| {
+        let step = |fixture: &mut Fixture, datanode: &mut DataNode, client: &mut Client| {
             if !restarts {
                 return;
             }

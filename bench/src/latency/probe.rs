@@ -23,8 +23,7 @@ pub enum Kind {
 /// A call that was answered.
 #[derive(Clone, Copy, Debug)]
 pub struct Answered {
-    /// When it was to be sent.
-    pub intended: Instant,
+    /// Since when it was to be sent.
     pub waited: Duration,
     pub refused: bool,
 }
@@ -100,7 +99,7 @@ impl Probe {
                     let answer = call(&client, kind, &paths, number).await;
                     let waited = intended.elapsed();
                     // nobody listens any more at the end
-                    _ = sender.send(Answered { intended, waited, refused: answer.is_err() });
+                    _ = sender.send(Answered { waited, refused: answer.is_err() });
                     calls.fetch_sub(1, Ordering::AcqRel);
                     if kind == Kind::Create && answer.is_ok() {
                         // refused where safe mode has come meanwhile
@@ -159,8 +158,7 @@ mod tests {
 
     #[test]
     fn shares_of_a_thousand_calls() {
-        let intended = Instant::now();
-        let answered = |n: u64| Answered { intended, waited: Duration::from_millis(n), refused: n == 7 };
+        let answered = |n: u64| Answered { waited: Duration::from_millis(n), refused: n == 7 };
         let spread = Spread::of(&(1..=1_000).map(answered).collect::<Vec<_>>());
         assert_eq!((spread.calls, spread.refused), (1_000, 1));
         assert_eq!(spread.at, [500.0, 990.0, 999.0, 1_000.0, 1_000.0]);

@@ -28,8 +28,6 @@ pub const USAGE: &str = "bench operations [--calls N] [--rounds N] [--window N] 
 
 /// DataNodes.
 const DATANODES: u32 = 3;
-/// Replicas of a full report.
-const REPORTED: u64 = 100_000;
 /// Heap of the Java name node, in megabytes.
 const HEAP_MB: u64 = 2_048;
 

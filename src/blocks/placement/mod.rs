@@ -10,8 +10,8 @@ mod apart;
 mod chooser;
 mod excess;
 
-pub use apart::{Apart, Spread};
 pub(crate) use apart::split_location;
+pub use apart::{Apart, Spread};
 pub use excess::{choose_duplicates, choose_excess};
 
 use crate::{Blocks, NodeNumber, VolumeState, policies};

@@ -88,8 +88,7 @@ impl Blocks {
         let rack = |n: &NodeNumber| self.registry.node(*n).map(|node| node.rack.clone());
         let there: Vec<_> = sources.live.iter().filter_map(|s| self.rack_of(*s)).collect();
         let on = |r: &str| there.iter().filter(|other| **other == r).count();
-        let covered: Vec<NodeNumber> =
-            self.registry.nodes().filter(|n| on(&n.rack) > 0).map(|n| n.number).collect();
+        let covered: Vec<NodeNumber> = self.registry.nodes().filter(|n| on(&n.rack) > 0).map(|n| n.number).collect();
         let Some(target) = self.unit_targets(info, sources, &covered, 1, now).pop() else { return };
         let crowded = sources.nodes.iter().max_by_key(|(_, node)| rack(node).map_or(0, |r| on(&r)));
         let Some((index, node)) = crowded.copied() else { return };

@@ -24,7 +24,8 @@ mod transport;
 pub use address::Addresses;
 pub use audit::Audit;
 pub use blocks::{
-    BlockReports, DatanodeHosts, DatanodeLiveness, HostsForm, LeavingWalks, Placement, RackMapping, Redundancy, SafeMode, Topology,
+    BlockReports, DatanodeHosts, DatanodeLiveness, HostsForm, LeavingWalks, Placement, RackMapping, Redundancy,
+    SafeMode, Topology,
 };
 pub use caching::Caching;
 pub use encryption::{KEY_PROVIDER, KEYS_OF_TRUSTSTORE, Keys, Reencryption, WarmUp};

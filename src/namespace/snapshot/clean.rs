@@ -10,7 +10,6 @@ use crate::{Tree, quota};
 use record::{BlockHandle, Blocks, Features, InodeHandle, KindTag, Store};
 use std::collections::{HashSet, VecDeque};
 use vocab::quota::Usage;
-use vocab::storage_policy::UNSPECIFIED;
 use vocab::{SnapshotId, TimeMs};
 
 const CURRENT: SnapshotId = SnapshotId::CURRENT;

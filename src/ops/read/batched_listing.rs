@@ -28,7 +28,6 @@ pub struct BatchedStart {
     pub name: Vec<u8>,
 }
 
-
 /// getBatchedListing: gives where the next call goes on, `None` at the end; up to `dfs.batched.ls.limit` paths per call, up to `dfs.ls.limit` entries.
 ///
 /// Quirk: `t15_batched_listing_is_complete`: every entry comes exactly once; Hadoop can end early with locations.

@@ -140,7 +140,9 @@ fn check_block(view: &View<'_>, b: BlockHandle, located: Option<&blocks::Located
         minimum: inspection.minimum,
         striped: inspection.striped,
         spread: state.blocks.rack_spread(racks, wanted, inspection.striped),
-        apart: state.blocks.spread(nodes_of().filter(|_| !inspection.striped), if inspection.striped { 0 } else { wanted }),
+        apart: state
+            .blocks
+            .spread(nodes_of().filter(|_| !inspection.striped), if inspection.striped { 0 } else { wanted }),
         kinds: nodes.iter().map(|target| target.kind).collect(),
         replicas: if details { inspection.places.iter().map(replica).collect() } else { Vec::new() },
     }

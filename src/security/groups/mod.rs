@@ -46,7 +46,7 @@ pub enum Provider {
 enum Source {
     Shell(Option<Duration>),
     Nobody,
-    Directory(Directory),
+    Directory(Box<Directory>),
     Composite(Vec<Source>, bool),
 }
 
@@ -55,7 +55,7 @@ impl Source {
         match provider {
             Provider::Shell { timeout } => Source::Shell(*timeout),
             Provider::Nobody => Source::Nobody,
-            Provider::Ldap(settings) => Source::Directory(Directory::new((**settings).clone())),
+            Provider::Ldap(settings) => Source::Directory(Box::new(Directory::new((**settings).clone()))),
             Provider::Composite { providers, combined } => {
                 Source::Composite(providers.iter().map(Source::new).collect(), *combined)
             }

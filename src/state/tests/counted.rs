@@ -127,7 +127,7 @@ impl World {
                 })
             }
             9 => self.truncate(a, b, n),
-            10 | 11 | 12 => {
+            10..=12 => {
                 let (source, inode) = pick(&self.all(), a).filter(|(p, _)| !p.is_empty())?;
                 let (above, _) = pick(&self.of_kind(KindTag::Directory, None), b)?;
                 let target = format!("{above}/{}", names[usize::from(n) % 3]);
@@ -215,8 +215,8 @@ impl World {
             end += self.state.store.block_core(*b).length;
             before < new_length && new_length < end
         });
-        let copies =
-            cut.is_some_and(|cut| n % 4 == 0 || self.state.tree.truncate_is_kept(&self.state.store, inode, cut));
+        let copies = cut
+            .is_some_and(|cut| n.is_multiple_of(4) || self.state.tree.truncate_is_kept(&self.state.store, inode, cut));
         let block = cut.map(|cut| self.state.store.block_core(cut));
         let block = block
             .map(|old| if copies { self.new_block(0) } else { Block { stamp: GenerationStamp(self.id().0), ..old } });

@@ -67,8 +67,8 @@ pub(super) async fn modify_directive(request: &Request<'_>) -> Answer {
     let known = asked.id.filter(|_| asked.path.is_none());
     let known = request.read(|v| Ok(known.and_then(|id| Needed::path_of(v, id))))?;
     let length = measured(request, asked.path.as_deref().or(known.as_deref()), force).await?;
-    let decided = request
-        .write(write::ModifyCacheDirective { asked, force, length, date: convert::date }, |()| Ok(EMPTY))?;
+    let decided =
+        request.write(write::ModifyCacheDirective { asked, force, length, date: convert::date }, |()| Ok(EMPTY))?;
     request.shared.engine.fence(decided).await
 }
 

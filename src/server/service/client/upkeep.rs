@@ -41,7 +41,7 @@ pub(super) async fn corrupt_files(request: &Request<'_>) -> Answer {
 pub(super) async fn meta_save(request: &Request<'_>) -> Answer {
     let asked: MetaSaveRequestProto = decode(request.body.clone())?;
     let reload = request.shared.reload.clone();
-    let mut account = request.read(|v| MetaSave::begin(v))?;
+    let mut account = request.read(MetaSave::begin)?;
     while !request.read(|v| Ok(account.step(v, &|time| reload.date(time), ACCOUNT_SLICE)))? {
         tokio::task::yield_now().await;
     }
