@@ -37,8 +37,9 @@ use vocab::{AuthenticationMethod, Caller, RpcIds};
 const CALL_CONTEXT: i32 = -3;
 const CALL_PING: i32 = -4;
 const CALL_SASL: i32 = -33;
-/// Least room for a read, and for one after a read that found half of that or more.
+/// Least room for a read, and for one after a read that found much.
 const READ_BYTES: [usize; 2] = [4 << 10, 32 << 10];
+const MUCH_BYTES: usize = 2 << 10;
 /// A frame's announced length is believed in steps of this size, doubling with what really came.
 const TRUST_BYTES: usize = 64 << 10;
 /// Buffers beyond this are given back when empty.
@@ -304,7 +305,7 @@ impl<'a, S: Service> Connection<'a, S> {
                 let n = read?;
                 self.received = Instant::now();
                 self.entry.touch(self.received, self.port.started);
-                self.much = n >= READ_BYTES[0] / 2;
+                self.much = n >= MUCH_BYTES;
                 self.port.counters.received_bytes.fetch_add(n as u64, Ordering::Relaxed);
                 Ok(n > 0)
             }
