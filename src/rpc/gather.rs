@@ -31,8 +31,8 @@ const USUAL_LOOKS: u32 = 64;
 const TRIED_LOOKS: u32 = 8;
 /// Calls a second with twice the pause, as a part of those with the chosen one, for which it is worth it: equal but for chance.
 const LONGER_RATE: f64 = 0.95;
-/// The same with half the pause, which costs twice the looks; or calls a look, where the rest of the pause finds nothing.
-const SHORTER_RATE: f64 = 1.10;
+/// The same with half the pause: more than by chance; or calls a look, where the rest of the pause finds nothing.
+const SHORTER_RATE: f64 = 1.05;
 const SHORTER_LOOK: f64 = 0.9;
 /// Looks from a trial that showed no stream to the next.
 const IDLE_LOOKS: u32 = 1_024;
