@@ -14,7 +14,6 @@ use crate::negotiation::{self, Negotiation};
 use crate::reply::{self, ReplyIds};
 use crate::server::{Entry, Port};
 use bytes::{Buf, Bytes, BytesMut};
-use futures_util::FutureExt;
 use hadoop_proto::common::{IpcConnectionContextProto, RpcSaslProto};
 use hadoop_proto::frame::{AUTH_NONE, AUTH_SASL, ConnectionHeader, Decoder, Incoming};
 use hadoop_proto::view::{self, Sint32, ViewError};
@@ -37,9 +36,8 @@ use vocab::{AuthenticationMethod, Caller, RpcIds};
 const CALL_CONTEXT: i32 = -3;
 const CALL_PING: i32 = -4;
 const CALL_SASL: i32 = -33;
-/// Least room for a read, and for one after a read that found much.
+/// Least room for a read, and for one after a read that found its room too small.
 const READ_BYTES: [usize; 2] = [4 << 10, 32 << 10];
-const MUCH_BYTES: usize = 2 << 10;
 /// A frame's announced length is believed in steps of this size, doubling with what really came.
 const TRUST_BYTES: usize = 64 << 10;
 /// Buffers beyond this are given back when empty.
@@ -160,15 +158,11 @@ impl<'a, S: Service> Connection<'a, S> {
     ) -> std::io::Result<()> {
         let (mut reader, writer) = stream.split();
         loop {
-            let before = self.started;
             let starved = self.take_frames(calls, &serve).await;
             self.collect(calls).await;
             self.flush(&writer)?;
             if self.closing && self.output.is_empty() && self.held.len() == 0 {
                 return Ok(());
-            }
-            if self.started == before || self.started >= TURN_CALLS {
-                self.demand();
             }
             if self.started >= TURN_CALLS {
                 self.started = 0;
@@ -222,7 +216,7 @@ impl<'a, S: Service> Connection<'a, S> {
                 Err((ids, error)) => self.fail(&ids, error),
             }
         }
-        gather::taken(self.started - before);
+        gather::taken((self.started - before) as usize);
         starved
     }
 
@@ -270,14 +264,6 @@ impl<'a, S: Service> Connection<'a, S> {
         Ok(())
     }
 
-    /// Has the service go on to the mark of the answers at hand. Waiting for them does so too, but begins when no call is left to be read: one step
-    /// of the service is to serve all calls that came together.
-    fn demand(&self) {
-        if let Some(mark) = self.held.mark() {
-            _ = self.port.service.reach(mark).now_or_never();
-        }
-    }
-
     /// Waits for whatever comes first: bytes, room to write, a finished call, room for more calls. False at the end of the connection.
     async fn wait<F: Future<Output = (ReplyIds, Reply)>>(
         &mut self,
@@ -301,14 +287,6 @@ impl<'a, S: Service> Connection<'a, S> {
             _ = self.entry.closed() => Ok(false),
             ready = writer.writable(), if writing => ready.map(|()| true),
             _ = sleep_until(stalled.into()), if writing => Err(std::io::Error::new(std::io::ErrorKind::TimedOut, "the peer does not read its answers")),
-            read = reader.read_buf(self.input.buffer()), if starved && self.output.len() < FLUSH_BYTES => {
-                let n = read?;
-                self.received = Instant::now();
-                self.entry.touch(self.received, self.port.started);
-                self.much = n >= MUCH_BYTES;
-                self.port.counters.received_bytes.fetch_add(n as u64, Ordering::Relaxed);
-                Ok(n > 0)
-            }
             () = self.port.service.reach(mark.unwrap_or(0)), if mark.is_some() && self.output.len() < FLUSH_BYTES => Ok(true),
             Some((ids, answer)) = calls.next(), if calls.parked() > 0 && self.output.len() < FLUSH_BYTES => {
                 self.port.leave(self.entry, 1);
@@ -316,6 +294,14 @@ impl<'a, S: Service> Connection<'a, S> {
                 Ok(true)
             }
             _ = self.port.room(), if full => Ok(true),
+            read = reader.read_buf(self.input.buffer()), if starved && self.output.len() < FLUSH_BYTES => {
+                let n = read?;
+                self.received = Instant::now();
+                self.entry.touch(self.received, self.port.started);
+                self.much = n >= READ_BYTES[0];
+                self.port.counters.received_bytes.fetch_add(n as u64, Ordering::Relaxed);
+                Ok(n > 0)
+            }
         }
     }
 

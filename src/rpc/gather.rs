@@ -14,150 +14,111 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
-/// The shortest pause and the longest.
-const PAUSES: [Duration; 2] = [Duration::from_micros(200), Duration::from_micros(4_800)];
-/// Pause that shows whether there is a stream, and the one that a stream begins with.
-const TRIAL: Duration = Duration::from_millis(2);
-const BEGIN: Duration = Duration::from_millis(1);
+/// Pause with which a stream begins, and the longest.
+const PAUSES: [Duration; 2] = [Duration::from_micros(200), Duration::from_micros(2_400)];
+/// Pause that shows whether there is a stream.
+const TRIAL: Duration = Duration::from_millis(1);
 /// Calls that come during that one if there is.
-const STREAM_CALLS: u32 = 12;
+const STREAM_CALLS: usize = 12;
 /// Calls found at once that make a trial worth while.
-const BURST_CALLS: u32 = 4;
-/// Calls of a look for which no longer pause is tried; with twice as many it is too long.
-const ENOUGH_CALLS: f64 = 48.0;
-/// Looks with the chosen pause from one trial of another to the next.
-const USUAL_LOOKS: u32 = 64;
-/// Looks with another pause, by which that is judged.
-const TRIED_LOOKS: u32 = 8;
-/// Calls a second with twice the pause, as a part of those with the chosen one, for which it is worth it: equal but for chance.
-const LONGER_RATE: f64 = 0.95;
-/// The same with half the pause: more than by chance; or calls a look, where the rest of the pause finds nothing.
-const SHORTER_RATE: f64 = 1.05;
-const SHORTER_LOOK: f64 = 0.9;
-/// Looks from a trial that showed no stream to the next.
-const IDLE_LOOKS: u32 = 1_024;
+const BURST_CALLS: usize = 4;
+/// Calls of a look for which no longer pause is tried.
+const ENOUGH_CALLS: usize = 40;
+/// Looks from one trial of another pause to the next, and from a trial that showed no stream to the next.
+const LOOKS_AFTER: [u32; 2] = [32, 1_024];
 /// A look with fewer calls is dull, and so many in a row end a stream.
-const DULL_CALLS: u32 = 3;
+const DULL_CALLS: usize = 3;
 const DULL_LOOKS: u32 = 8;
 
-/// What is tried.
+/// What is tried at a look.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Trial {
     #[default]
     None,
     /// Whether there is a stream.
     Stream,
-    /// Whether with twice the pause as many calls come in a second: then they come cheaper.
+    /// Whether twice the pause finds more calls, by a quarter at least: between pauses calls come too, so that they are never twice as many.
     Longer,
-    /// Whether with half the pause more calls come in a second, or nearly as many in a look.
+    /// Whether half the pause finds nearly as many.
     Shorter,
-}
-
-/// What looks have found.
-#[derive(Clone, Copy, Debug, Default)]
-struct Found {
-    looks: u32,
-    calls: u32,
-    time: Duration,
-}
-
-impl Found {
-    fn add(&mut self, calls: u32, time: Duration) {
-        *self = Found { looks: self.looks + 1, calls: self.calls + calls, time: self.time + time };
-    }
-    fn a_look(&self) -> f64 {
-        f64::from(self.calls) / f64::from(self.looks.max(1))
-    }
-    fn a_second(&self) -> f64 {
-        f64::from(self.calls) / self.time.as_secs_f64().max(1e-6)
-    }
 }
 
 /// What a thread knows of its load.
 #[derive(Debug, Default)]
 struct Gathering {
     /// Calls since the last look.
-    calls: u32,
+    calls: usize,
     /// The pause before each look; zero if there is no stream.
     pause: Duration,
+    /// Calls of a usual look, times 8, over the last few.
+    usual: usize,
+    /// What the last pause tried.
     trial: Trial,
     /// What is tried next while there is a stream.
     next: Trial,
-    /// Looks until a trial ends or may begin.
-    left: u32,
-    /// What was found since it began, and with the chosen pause before that.
-    found: Found,
-    usual: Found,
+    /// Looks until a trial may be made.
+    looks: u32,
     dull: u32,
-    /// When the last pause was asked for.
-    looked: Option<Instant>,
     /// The end of a pause that was interrupted.
     until: Option<Instant>,
 }
 
 impl Gathering {
-    /// How long to sleep before the next look; `time` is how long ago the last one was.
-    fn pause(&mut self, time: Duration) -> Duration {
+    /// How long to sleep before the next look.
+    fn pause(&mut self) -> Duration {
         let calls = std::mem::take(&mut self.calls);
+        self.judge(calls);
         self.dull = if calls < DULL_CALLS { self.dull + 1 } else { 0 };
-        self.left = self.left.saturating_sub(1);
-        if self.trial == Trial::Stream {
-            let stream = calls >= STREAM_CALLS;
-            let (pause, left) = if stream { (BEGIN, TRIED_LOOKS) } else { (Duration::ZERO, IDLE_LOOKS) };
-            let Gathering { dull, looked, .. } = *self;
-            *self = Gathering { pause, left, dull, looked, next: Trial::Longer, ..Gathering::default() };
-        } else if self.dull >= DULL_LOOKS {
+        if self.dull >= DULL_LOOKS {
             self.pause = Duration::ZERO;
         }
+        self.looks = self.looks.saturating_sub(1);
         if self.pause.is_zero() {
-            if self.left > 0 || calls < BURST_CALLS {
+            if self.looks > 0 || calls < BURST_CALLS {
                 return Duration::ZERO;
             }
             self.trial = Trial::Stream;
             return TRIAL;
         }
-        self.found.add(calls, time);
-        if self.left == 0 {
-            self.judge();
+        if self.looks > 0 {
+            return self.pause;
         }
+        self.looks = LOOKS_AFTER[0];
+        self.trial = self.next;
         match self.trial {
-            Trial::Longer => (self.pause * 2).min(PAUSES[1]),
-            Trial::Shorter => self.pause / 2,
-            Trial::None | Trial::Stream => self.pause,
-        }
-    }
-
-    /// What was found says whether the pause tried becomes the chosen one; then the next trial begins, else the chosen one is used for a while.
-    fn judge(&mut self) {
-        let (found, tried) = (std::mem::take(&mut self.found), std::mem::take(&mut self.trial));
-        let faster = found.a_second() / self.usual.a_second().max(1.0);
-        let (worth, pause) = match tried {
-            Trial::Longer => (faster >= LONGER_RATE, self.pause * 2),
-            Trial::Shorter => {
-                (faster >= SHORTER_RATE || found.a_look() >= self.usual.a_look() * SHORTER_LOOK, self.pause / 2)
+            Trial::Longer => {
+                self.next = Trial::Shorter;
+                if self.usual / 8 >= ENOUGH_CALLS {
+                    self.trial = Trial::None;
+                    return self.pause;
+                }
+                (self.pause * 2).min(PAUSES[1])
             }
-            Trial::None | Trial::Stream if found.a_look() >= 2.0 * ENOUGH_CALLS => (true, self.pause / 2),
-            Trial::None | Trial::Stream => (true, self.pause),
-        };
-        if worth {
-            self.pause = pause.clamp(PAUSES[0], PAUSES[1]);
-            self.usual = found;
-            self.trial = self.choose();
-        } else {
-            self.next = if tried == Trial::Longer { Trial::Shorter } else { Trial::Longer };
+            _ => {
+                self.next = Trial::Longer;
+                self.pause / 2
+            }
         }
-        self.left = if self.trial == Trial::None { USUAL_LOOKS } else { TRIED_LOOKS };
     }
 
-    /// What can be tried, from what is to be tried next.
-    fn choose(&self) -> Trial {
-        let longer = self.pause < PAUSES[1] && self.usual.a_look() < ENOUGH_CALLS;
-        let shorter = self.pause > PAUSES[0];
-        match self.next {
-            Trial::Shorter if shorter => Trial::Shorter,
-            _ if longer => Trial::Longer,
-            _ if shorter => Trial::Shorter,
-            _ => Trial::None,
+    /// What the calls found after a pause say of it.
+    fn judge(&mut self, calls: usize) {
+        let adopt = |gathering: &mut Gathering, pause: Duration| {
+            gathering.pause = pause.clamp(PAUSES[0], PAUSES[1]);
+            gathering.usual = calls * 8;
+        };
+        match std::mem::take(&mut self.trial) {
+            Trial::None => self.usual = self.usual - self.usual / 8 + calls,
+            Trial::Stream if calls >= STREAM_CALLS => {
+                adopt(self, PAUSES[0]);
+                self.usual = 0;
+                self.next = Trial::Longer;
+                self.looks = LOOKS_AFTER[0];
+            }
+            Trial::Stream => self.looks = LOOKS_AFTER[1],
+            Trial::Longer if calls * 8 * 4 >= self.usual * 5 => adopt(self, self.pause * 2),
+            Trial::Shorter if calls * 8 * 10 >= self.usual * 9 => adopt(self, self.pause / 2),
+            Trial::Longer | Trial::Shorter => {}
         }
     }
 }
@@ -168,18 +129,15 @@ thread_local! {
 }
 
 /// Calls were taken on this thread.
-pub(crate) fn taken(calls: u32) {
+pub(crate) fn taken(calls: usize) {
     GATHERING.with_borrow_mut(|gathering| gathering.calls += calls);
 }
 
 /// To be called by each thread that serves connections before it waits for them (`tokio::runtime::Builder::on_thread_park`).
 pub fn before_wait() {
-    let until = GATHERING.with_borrow_mut(|gathering| {
-        gathering.until.take().or_else(|| {
-            let now = Instant::now();
-            let time = gathering.looked.replace(now).map_or(Duration::ZERO, |looked| now - looked);
-            Some(gathering.pause(time)).filter(|pause| !pause.is_zero()).map(|pause| now + pause)
-        })
+    let until = GATHERING.with_borrow_mut(|gathering| match gathering.until.take() {
+        Some(until) => Some(until),
+        None => Some(gathering.pause()).filter(|pause| !pause.is_zero()).map(|pause| Instant::now() + pause),
     });
     let Some(until) = until else { return };
     SLEEPER.with(|sleeper| {
@@ -304,15 +262,12 @@ impl<F> Drop for Alert<F> {
 mod tests {
     use super::*;
 
-    /// Time from a pause to the next that is no pause.
-    const WORK: Duration = Duration::from_micros(150);
-
     /// Pauses of `looks` looks, each of which finds what `calls` says of the pause before it.
-    fn pauses(gathering: &mut Gathering, looks: usize, calls: impl Fn(Duration) -> u32) -> Vec<Duration> {
+    fn pauses(gathering: &mut Gathering, looks: usize, calls: impl Fn(Duration) -> usize) -> Vec<Duration> {
         let mut before = Duration::ZERO;
         let mut look = || {
             gathering.calls += calls(before);
-            before = gathering.pause(before + WORK);
+            before = gathering.pause();
             before
         };
         (0..looks).map(|_| look()).collect()
@@ -330,15 +285,15 @@ mod tests {
 
     #[test]
     fn a_stream_is_gathered_until_it_ends() {
-        let of = Duration::from_micros;
-        // calls a second, whatever is done with them
-        for (rate, least, most) in
-            [(7_000, 4_800, 4_800), (14_000, 3_200, 4_800), (60_000, 500, 1_600), (400_000, 200, 250)]
-        {
-            let stream = |pause: Duration| 1 + ((pause + WORK).as_micros() as u32 * (rate / 1_000)) / 1_000;
+        // calls a second, whatever is done with them; the thread is woken for each but for a burst at the beginning
+        for (rate, longest, least) in [(14_000, 2_400, 1_600), (60_000, 800, 400), (400_000, 400, 200)] {
+            let stream = |pause: Duration| 1 + pause.as_micros() as usize * rate / 1_000_000;
             let mut gathering = Gathering { calls: BURST_CALLS, ..Gathering::default() };
-            assert_eq!(pauses(&mut gathering, 500, stream)[0], TRIAL);
-            assert!((of(least)..=of(most)).contains(&gathering.pause), "{rate}: {:?}", gathering.pause);
+            let during = pauses(&mut gathering, 1_000, stream);
+            assert_eq!(during[0], TRIAL);
+            let of = |micros| Duration::from_micros(micros);
+            assert!(during[500..].iter().all(|pause| (of(least / 2)..=of(longest)).contains(pause)), "{rate}");
+            assert!((of(least)..=of(longest)).contains(&gathering.pause), "{rate}: {:?}", gathering.pause);
             let after = pauses(&mut gathering, 100, |_| 1);
             assert!(after.iter().filter(|pause| **pause > Duration::ZERO).count() < DULL_LOOKS as usize, "{rate}");
         }
@@ -346,22 +301,11 @@ mod tests {
 
     #[test]
     fn clients_that_wait_for_their_answers_are_not_kept_waiting_for_nothing() {
-        // clients whose next calls come so long after their answers: more than there are never come, however long the pause
-        for (clients, micros, most) in [(24, 10, 400), (64, 10, 800), (64, 60, 4_800)] {
-            let found = |pause: Duration| (pause.as_micros() as u32 / micros).min(clients);
-            let mut gathering = Gathering { calls: BURST_CALLS, ..Gathering::default() };
-            let during = pauses(&mut gathering, 5_000, found);
-            assert!(gathering.pause.as_micros() <= most, "{clients}: {:?}", gathering.pause);
-            let longer = during[1_000..].iter().filter(|pause| pause.as_micros() > most).count();
-            assert!(longer <= 5_000 / 8, "{clients}: {longer}");
-        }
-    }
-
-    #[test]
-    fn a_pause_that_finds_too_much_is_halved() {
-        let mut gathering = Gathering { pause: PAUSES[1], left: 1, next: Trial::Longer, ..Gathering::default() };
-        pauses(&mut gathering, 500, |pause| pause.as_micros() as u32 / 10);
-        assert!(gathering.pause <= Duration::from_micros(600), "{:?}", gathering.pause);
+        // 24 clients whose next calls come soon after their answers: more than these never come, however long the pause
+        let clients = |pause: Duration| (pause.as_micros() as usize / 10).min(24);
+        let mut gathering = Gathering { calls: BURST_CALLS, ..Gathering::default() };
+        pauses(&mut gathering, 1_000, clients);
+        assert!(gathering.pause <= Duration::from_micros(400), "{:?}", gathering.pause);
     }
 
     #[test]

@@ -7,9 +7,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use vocab::Txid;
 
-/// Records of a batch that tell of many writers at a time, if several connections waited for it (one alone waits after all its calls). Then the
-/// next batch is given [`GATHERING`] to grow: nobody gets much later what they wait for, since most of them would have waited for that batch or
-/// the next, and one sync does for more of them.
+/// Records of a batch that tell of many writers at a time. Then the next batch is given [`GATHERING`] to grow: nobody gets much later what they
+/// wait for, since most of them would have waited for that batch or the next, and one sync does for more of them.
 const MANY: u64 = 8;
 /// About as long as a thread takes for the calls that it has found at once. That it finds many, its own pauses see to.
 const GATHERING: Duration = Duration::from_micros(100);
@@ -30,6 +29,7 @@ impl Flush {
     /// Runs until the journal is closed, given up, or has failed.
     pub fn run(mut self) {
         while let Some(batch) = self.next() {
+            self.many = batch.records >= MANY;
             let batch = Arc::new(batch);
             let began = self.shared.os.clock.monotonic_us();
             let result = self.set.commit(&batch, &*self.shared.observer);
@@ -41,8 +41,7 @@ impl Flush {
                 return;
             }
             let micros = self.shared.os.clock.monotonic_us() - began;
-            let woken = self.shared.watermark.advance(batch.last);
-            self.many = batch.records >= MANY && woken > 1;
+            self.shared.watermark.advance(batch.last);
             self.shared.observer.flushed(Flushed {
                 records: batch.records,
                 bytes: batch.bytes(),

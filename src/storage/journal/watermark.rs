@@ -104,8 +104,8 @@ impl Watermark {
         }
     }
 
-    /// Moves up to `durable` and wakes those whom it covers; gives their number.
-    pub(crate) fn advance(&self, durable: Txid) -> usize {
+    /// Moves up to `durable` and wakes those whom it covers.
+    pub(crate) fn advance(&self, durable: Txid) {
         let due = {
             let mut waiting = self.0.waiting.lock();
             debug_assert!(waiting.failed.is_none() && durable >= self.durable());
@@ -113,9 +113,7 @@ impl Watermark {
             let later = waiting.wakers.split_off(&(durable.0 + 1, 0));
             std::mem::replace(&mut waiting.wakers, later)
         };
-        let woken = due.len();
         due.into_values().for_each(Waker::wake);
-        woken
     }
 
     /// Ends it: all who wait get the failure.
