@@ -2,7 +2,6 @@
 
 use super::twin::{Answer, Kind, Out, Status, Who};
 use crate::support::scripted::DataNode;
-use blocks::Blocks;
 use edit::Record;
 use edit::frame::{Decoded, RECORD_MAX};
 use ops::read::file_info::get_file_info;
@@ -115,10 +114,7 @@ impl World {
     /// Leaves safe mode and lets all DataNodes join.
     fn begin(&mut self) {
         let World { state, now, nodes, .. } = self;
-        state.blocks = Blocks::new(blocks::Settings::default(), 1);
-        let inodes = state.tree.inode_count();
-        assert!(inodes > 0);
-        state.blocks.start(&state.store, 0, state.sequences.stamp, *now);
+        state.start(*now);
         state.blocks.leave_safe_mode(true);
         nodes.iter().for_each(|node| node.join(&mut state.blocks, &mut state.store, *now));
     }
