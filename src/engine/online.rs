@@ -81,7 +81,7 @@ pub struct Online {
     not_before: Mutex<u64>,
     /// Whether a restart would find no arena file: the state comes from an image, or an image was saved.
     missing: AtomicBool,
-    /// Has what is due looked at now.
+    /// Has it looked at now whether the file is missing.
     look: Notify,
     /// How many wait for a checkpoint to get out of their way.
     interruptions: AtomicU32,
@@ -235,15 +235,16 @@ impl Engine {
         let Some(check) = self.online.as_ref().map(|online| online.settings.check) else { return };
         let mut pause = tokio::time::interval(check.max(Duration::from_secs(1)));
         loop {
-            tokio::select! {
-                _ = pause.tick() => {}
-                () = self.wait_for_a_look() => {}
-            }
+            // a look between is for a missing file alone: it hastens no checkpoint, whose image would be newer than what an administrator just saved
+            let regular = tokio::select! {
+                _ = pause.tick() => true,
+                () = self.wait_for_a_look() => false,
+            };
             let engine = self.clone();
             let made = tokio::task::spawn_blocking(move || {
                 if engine.gate().state() == HaState::Active {
                     engine.image_left_over();
-                    if engine.checkpoint_is_due() {
+                    if regular && engine.checkpoint_is_due() {
                         engine.checkpoint_and_tell(Kind::Due);
                     } else if engine.arena_is_missing() {
                         engine.checkpoint_and_tell(Kind::Missing);
