@@ -123,7 +123,7 @@ pub fn run(world: &mut World, line: &Line) -> Option<Printed> {
         "set-xattr" => {
             let xattr = xattr(&line.text(1), &line.paths(2).first().cloned().unwrap_or_default());
             let (create, replace) = (line.option("flags") != Some("replace"), line.option("flags") != Some("create"));
-            world.ask(line, &SetXattr { path: path(), xattr, given: true, create, replace })
+            world.ask(line, &SetXattr { path: path(), xattr, given: !line.paths(2).is_empty(), create, replace })
         }
         "remove-xattr" => world.ask(line, &RemoveXattr { path: path(), xattr: xattr(&line.text(1), b"") }),
         _ => return erasure_coding(world, line),

@@ -34,6 +34,13 @@ impl Random {
     }
 }
 
+/// Names of what is made.
+const NAMES: [&str; 3] = ["x", "y", "z"];
+
+fn path(of: &str) -> Cow<'static, [u8]> {
+    Cow::Owned(if of.is_empty() { b"/".to_vec() } else { of.as_bytes().to_vec() })
+}
+
 fn pick<T: Clone>(list: &[T], n: u8) -> Option<T> {
     list.get(usize::from(n) % list.len().max(1)).cloned()
 }
@@ -78,14 +85,12 @@ impl World {
     /// The record of a step, if there is anything to do it with.
     fn record(&mut self, step: Step) -> Option<Record<'static>> {
         let Step { kind, a, b, n } = step;
-        let path = |p: &str| Cow::Owned(if p.is_empty() { b"/".to_vec() } else { p.as_bytes().to_vec() });
         let time = TimeMs(1_000 + i64::from(self.next as i32));
-        let names = ["x", "y", "z"];
         let length = 1 + u64::from(n) % 100;
         match kind % 20 {
             0 | 1 => {
                 let (above, _) = pick(&self.of_kind(KindTag::Directory, None), a)?;
-                let path = path(&format!("{above}/{}", names[usize::from(b) % 3]));
+                let path = path(&format!("{above}/{}", NAMES[usize::from(b) % 3]));
                 let inode_id = self.id();
                 let (acl, xattrs) = (vec![], vec![]);
                 Some(Record::Mkdir { inode_id, path, mtime: time, atime: time, permission: permission(), acl, xattrs })
@@ -93,7 +98,7 @@ impl World {
             2 | 3 => {
                 let (above, _) = pick(&self.of_kind(KindTag::Directory, None), a)?;
                 let mut add = self.add_record("/", vec![]);
-                add.path = path(&format!("{above}/{}", names[usize::from(b) % 3]));
+                add.path = path(&format!("{above}/{}", NAMES[usize::from(b) % 3]));
                 if self.find(std::str::from_utf8(&add.path).ok()?).is_some() {
                     return None;
                 }
@@ -127,24 +132,7 @@ impl World {
                 })
             }
             9 => self.truncate(a, b, n),
-            10..=12 => {
-                let (source, inode) = pick(&self.all(), a).filter(|(p, _)| !p.is_empty())?;
-                let (above, _) = pick(&self.of_kind(KindTag::Directory, None), b)?;
-                let target = format!("{above}/{}", names[usize::from(n) % 3]);
-                let old = self.find(&target);
-                let cuts = |old| self.state.tree.deletion_cuts_stripes(&self.state.store, old);
-                if self.has_snapshots(inode) || old.is_some_and(|old| self.has_snapshots(old) || cuts(old)) {
-                    return None;
-                }
-                let (tree, store) = (&self.state.tree, &self.state.store);
-                let above = self.find(&above)?;
-                let moves_one = !tree.snapshot_roots_below(store, inode).is_empty();
-                if moves_one && tree.snapshots.roots().any(|(_, root)| tree.is_below(store, above, root.directory)) {
-                    return None;
-                }
-                let options = vec![RenameOption::Overwrite];
-                Some(Record::Rename { src: path(&source), dst: path(&target), time, options, rpc: None })
-            }
+            10..=12 => self.rename(a, b, n, time),
             13 => {
                 let (gone, inode) = pick(&self.all(), a).filter(|(p, _)| !p.is_empty())?;
                 if self.state.tree.deletion_cuts_stripes(&self.state.store, inode) {
@@ -152,30 +140,7 @@ impl World {
                 }
                 Some(Record::Delete { path: path(&gone), time, rpc: None })
             }
-            14 => {
-                let (root, inode) = pick(&self.of_kind(KindTag::Directory, None), a)?;
-                let (tree, store) = (&self.state.tree, &self.state.store);
-                let mut others = tree.snapshots.roots().map(|(_, r)| r.directory).filter(|r| *r != inode);
-                if others.any(|r| tree.is_below(store, r, inode) || tree.is_below(store, inode, r)) {
-                    return None;
-                }
-                Some(Record::AllowSnapshot { root: path(&root) })
-            }
-            15 | 16 => {
-                let (root, _) = self.snapshottable(a)?;
-                let name = Cow::Owned(format!("s{}", self.state.tree.snapshots.counter).into_bytes());
-                Some(Record::CreateSnapshot { root: path(&root), name, mtime: Some(time), rpc: None })
-            }
-            17 => {
-                let (root, inode) = self.snapshottable(a)?;
-                let root_of = self.state.tree.snapshot_root(&self.state.store, inode)?;
-                let snapshot = pick(&root_of.snapshots, b)?;
-                if self.state.tree.snapshot_deletion_cuts_stripes(&self.state.store, snapshot.id) {
-                    return None;
-                }
-                let name = Cow::Owned(snapshot.name.to_vec());
-                Some(Record::DeleteSnapshot { root: path(&root), name, mtime: Some(time), rpc: None })
-            }
+            14..=17 => self.snapshot_record(step, time),
             18 => match n % 3 {
                 0 => {
                     let (file, _) = pick(&self.of_kind(KindTag::File, None), a)?;
@@ -192,6 +157,56 @@ impl World {
                 let (directory, _) = pick(&self.of_kind(KindTag::Directory, None), a)?;
                 let limit = if b % 4 == 0 { -1 } else { 1 << 40 };
                 Some(Record::SetQuota { path: path(&directory), namespace: limit, space: limit })
+            }
+        }
+    }
+
+    fn rename(&self, a: u8, b: u8, n: u8, time: TimeMs) -> Option<Record<'static>> {
+        let (source, inode) = pick(&self.all(), a).filter(|(p, _)| !p.is_empty())?;
+        let (above, _) = pick(&self.of_kind(KindTag::Directory, None), b)?;
+        let target = format!("{above}/{}", NAMES[usize::from(n) % 3]);
+        let old = self.find(&target);
+        let cuts = |old| self.state.tree.deletion_cuts_stripes(&self.state.store, old);
+        if self.has_snapshots(inode) || old.is_some_and(|old| self.has_snapshots(old) || cuts(old)) {
+            return None;
+        }
+        let (tree, store) = (&self.state.tree, &self.state.store);
+        let above = self.find(&above)?;
+        let moves_one = !tree.snapshot_roots_below(store, inode).is_empty();
+        if moves_one && tree.snapshots.roots().any(|(_, root)| tree.is_below(store, above, root.directory)) {
+            return None;
+        }
+        let options = vec![RenameOption::Overwrite];
+        Some(Record::Rename { src: path(&source), dst: path(&target), time, options, rpc: None })
+    }
+
+    /// Snapshots allowed, taken or deleted.
+    fn snapshot_record(&self, step: Step, time: TimeMs) -> Option<Record<'static>> {
+        let Step { kind, a, b, .. } = step;
+        match kind % 20 {
+            14 => {
+                let (root, inode) = pick(&self.of_kind(KindTag::Directory, None), a)?;
+                let (tree, store) = (&self.state.tree, &self.state.store);
+                let mut others = tree.snapshots.roots().map(|(_, r)| r.directory).filter(|r| *r != inode);
+                if others.any(|r| tree.is_below(store, r, inode) || tree.is_below(store, inode, r)) {
+                    return None;
+                }
+                Some(Record::AllowSnapshot { root: path(&root) })
+            }
+            15 | 16 => {
+                let (root, _) = self.snapshottable(a)?;
+                let name = Cow::Owned(format!("s{}", self.state.tree.snapshots.counter).into_bytes());
+                Some(Record::CreateSnapshot { root: path(&root), name, mtime: Some(time), rpc: None })
+            }
+            _ => {
+                let (root, inode) = self.snapshottable(a)?;
+                let root_of = self.state.tree.snapshot_root(&self.state.store, inode)?;
+                let snapshot = pick(&root_of.snapshots, b)?;
+                if self.state.tree.snapshot_deletion_cuts_stripes(&self.state.store, snapshot.id) {
+                    return None;
+                }
+                let name = Cow::Owned(snapshot.name.to_vec());
+                Some(Record::DeleteSnapshot { root: path(&root), name, mtime: Some(time), rpc: None })
             }
         }
     }

@@ -1,4 +1,8 @@
-//! The Web processor: an image as a read-only WebHDFS, until the process is stopped.
+//! Purpose: the Web processor of `oiv`: an image as a read-only WebHDFS, until the process is stopped.
+//! Called by: oiv.
+//! Calls: the image's source (sections), an HTTP server on the address that was asked for.
+//! Never: changes anything; reads the image again once it serves.
+//! Invariants: answers are those of Hadoop's viewer byte by byte, refusals with its class names.
 
 mod answer;
 mod index;
