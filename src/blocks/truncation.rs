@@ -20,9 +20,11 @@ pub(crate) struct Truncation {
 }
 
 impl Blocks {
-    /// A truncate makes the open block `new` of `old`, which may leave the store now or has left it. Called from `apply`.
+    /// A truncate makes the open block `new` of `old`, which may leave the store now or has left it. Called from `apply`, and again when the
+    /// recovery begins: where the old one was is known by then.
     pub fn begin_copy(&mut self, store: &Store, old: Block, new: Block) {
-        self.truncations.insert(old.id, Truncation { into: new.id, places: SmallVec::new() });
+        let fresh = || Truncation { into: new.id, places: SmallVec::new() };
+        self.truncations.entry(old.id).or_insert_with(fresh).into = new.id;
         self.construction.entry(new.id).or_insert_with(|| Construction::new(new)).truncate = Some(old);
         self.expect_copies(store, new.id);
     }
