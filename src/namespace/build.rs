@@ -33,6 +33,8 @@ pub enum BuildError {
     TwoParents(InodeId),
     /// Names of a directory are out of order or doubled.
     Order(InodeId),
+    /// A directory has two lists of children.
+    TwoLists(InodeId),
 }
 
 impl fmt::Display for BuildError {
@@ -42,6 +44,7 @@ impl fmt::Display for BuildError {
             BuildError::NotADirectory(id) => write!(f, "inode {id} has children but is no directory"),
             BuildError::TwoParents(id) => write!(f, "inode {id} is in two directories"),
             BuildError::Order(id) => write!(f, "names in directory {id} are out of order"),
+            BuildError::TwoLists(id) => write!(f, "directory {id} is listed twice"),
         }
     }
 }

@@ -129,18 +129,27 @@ impl Build {
     pub fn root(&self) -> InodeHandle {
         self.tree.root
     }
-    /// Sets the child list of a directory while others link: in order of names, with the [`crate::children::tag`] of each. `false`, and nothing
-    /// done, if there are too many for that: to be given to [`Build::put_children`] later.
+    /// Sets the child list of a directory while others link: in order of names, with the [`crate::children::tag`] of each. `false`, and only the
+    /// count set, if there are too many for that: to be given to [`Build::put_children`] later.
+    ///
+    /// # Errors
+    /// [`BuildError::TwoLists`].
     pub fn put_tagged(
         &mut self,
         linker: &Linker<'_>,
         parent: InodeHandle,
         children: &[InodeHandle],
         tags: &[u8],
-    ) -> bool {
-        let Some(list) = self.tree.lists.set_tagged(children, tags) else { return false };
-        linker.set_children(parent, list, children.len() as u32);
-        true
+    ) -> Result<bool, BuildError> {
+        if children.is_empty() {
+            return Ok(true);
+        }
+        if linker.child_count(parent) > 0 {
+            return Err(BuildError::TwoLists(linker.id(parent)));
+        }
+        let list = self.tree.lists.set_tagged(children, tags);
+        linker.set_children(parent, list.unwrap_or(0), children.len() as u32);
+        Ok(list.is_some())
     }
     /// Sets the child list of a directory: in order of names, and linked to it already.
     pub fn put_children(&mut self, store: &mut Store, parent: InodeHandle, children: &[InodeHandle]) {

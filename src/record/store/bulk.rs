@@ -464,6 +464,10 @@ impl Linker<'_> {
         let before = word.load(Ordering::Relaxed);
         word.store(f::CHILD_COUNT.with(f::CHILDREN.with(before, list.into()), count.into()), Ordering::Relaxed);
     }
+    /// How many children a directory has been given.
+    pub fn child_count(&self, directory: InodeHandle) -> u32 {
+        self.field(directory, f::CHILD_COUNT) as u32
+    }
     /// Gives an inode its parent; `false` if it has one.
     #[inline]
     pub fn adopt(&self, child: InodeHandle, parent: InodeHandle) -> bool {

@@ -41,7 +41,7 @@ impl Linked {
 fn content(what: String) -> ImageError {
     ImageError::Content { section: "INODE_DIR", what }
 }
-fn build(error: &BuildError) -> ImageError {
+pub(super) fn build(error: &BuildError) -> ImageError {
     content(error.to_string())
 }
 

@@ -15,7 +15,7 @@ use super::compress::Codec;
 use super::cut::{Buffers, Cutter, Piece, Place};
 use super::digest::Digest;
 use super::input::{Digester, Input, Range};
-use super::links::{LinkWorker, Linked};
+use super::links::{self, LinkWorker, Linked};
 use super::records::{Context, Decoded, RecordWorker};
 use super::summary::{ImageError, Section, SectionName, Summary};
 use hadoop_proto::wire::{Cursor, Value, WireError};
@@ -520,8 +520,10 @@ fn enter(
     for (directory, count) in directories.iter().copied() {
         let range = from..from + count as usize;
         from = range.end;
-        if !build.put_tagged(linker, directory, &children[range.clone()], &tags[range.clone()]) {
-            large.push((directory, children[range].to_vec()));
+        match build.put_tagged(linker, directory, &children[range.clone()], &tags[range.clone()]) {
+            Ok(true) => {}
+            Ok(false) => large.push((directory, children[range].to_vec())),
+            Err(twice) => failure.note(*place, links::build(&twice)),
         }
         if count > 0 {
             parents.push(directory);

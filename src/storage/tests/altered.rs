@@ -1,7 +1,7 @@
 //! Images and logs altered by a seed, checksums made to fit, so that the decoders and what comes after them are what is tried: each is loaded or
 //! refused. What is loaded can be saved, and that loads. `IRONROOT_ALTERED_SECONDS` goes on with other seeds for so long.
 
-use hadoop_proto::fsimage::{FileSummary, file_summary::Section};
+use hadoop_proto::fsimage::{FileSummary, file_summary::Section, i_node_directory_section::DirEntry};
 use hadoop_proto::{Message, decode};
 use os::Os;
 use os::disk::Open;
@@ -289,6 +289,38 @@ fn altered_images_are_loaded_whole_or_refused() {
         if ok { loaded += 1 } else { refused += 1 }
     }
     assert!(loaded > 50 && refused > 50, "{loaded} loaded, {refused} refused");
+}
+
+/// The list of a directory's children in two halves: neither may take the other's place.
+#[test]
+fn a_directory_that_is_listed_twice_is_refused() {
+    let folder = golden("fsimage/3.5.0/basic/current");
+    let names = std::fs::read_dir(folder).expect("folder").map(|entry| entry.expect("entry").path());
+    let is_image = |path: &PathBuf| path.extension().is_none() && path.display().to_string().contains("/fsimage_");
+    let image = std::fs::read(names.filter(is_image).max().expect("an image")).expect("image");
+    let directories =
+        |parts: &Parts| parts.sections.iter().position(|(name, _)| name == "INODE_DIR").expect("a section");
+    let count = Parts::of(&image).map_or(0, |parts| parts.sections[directories(&parts)].1.len());
+    let mut halved = 0;
+    for at in 0..count {
+        let mut parts = Parts::of(&image).expect("plain");
+        let section = directories(&parts);
+        let messages = &mut parts.sections[section].1;
+        let mut first: DirEntry = decode(messages[at].clone().into()).expect("an entry");
+        if first.children.len() < 2 {
+            continue;
+        }
+        let mut second = first.clone();
+        second.children = first.children.split_off(first.children.len() / 2);
+        halved += 1;
+        messages[at] = first.encode_to_vec();
+        messages.push(second.encode_to_vec());
+        let altered = parts.whole(&mut Dice(0), false);
+        let refused =
+            load(&altered, Digest::of(&altered), empty()).map(drop).expect_err("a half is missing").to_string();
+        assert!(refused.contains(&format!("directory {} is listed twice", first.parent())), "{refused}");
+    }
+    assert!(halved > 20, "{halved}");
 }
 
 /// Records of a log with lengths and checksums: opcode, length, transaction, body, checksum.
