@@ -9,6 +9,7 @@ pub mod block;
 pub mod caller;
 pub mod encryption;
 pub mod erasure_coding;
+pub mod hash_order;
 pub mod ids;
 pub mod layout;
 pub mod limits;

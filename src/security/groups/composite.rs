@@ -2,6 +2,7 @@
 
 use super::{GroupList, Source};
 use std::sync::Arc;
+use vocab::hash_order;
 
 /// Of all sources, or of the first one that knows any.
 pub(super) async fn look_up(sources: &[Source], combined: bool, user: &str) -> GroupList {
@@ -22,14 +23,7 @@ pub(super) async fn look_up(sources: &[Source], combined: bool, user: &str) -> G
 
 /// In the order of Java's `HashSet`, in which Hadoop gathers them: the first one counts as the user's primary group.
 fn sort(names: &mut [Arc<str>]) {
-    let mut buckets: u32 = 16;
-    while names.len() as u32 > buckets / 4 * 3 {
-        buckets *= 2;
-    }
-    names.sort_by_key(|name| {
-        let hash = name.encode_utf16().fold(0_u32, |hash, unit| hash.wrapping_mul(31).wrapping_add(unit.into()));
-        (hash ^ hash >> 16) & (buckets - 1)
-    });
+    hash_order::sort(names, hash_order::USUAL, |name| name);
 }
 
 #[cfg(test)]

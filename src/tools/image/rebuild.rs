@@ -6,6 +6,7 @@ use crate::tools::text::{from_utc, unhex};
 use hadoop_proto::fsimage::{self as wire, i_node_section as inode, snapshot_diff_section as diff};
 use hadoop_proto::hdfs;
 use std::collections::HashMap;
+use vocab::hash_order;
 
 type Built<T> = Result<T, Failure>;
 
@@ -22,17 +23,10 @@ impl Strings {
     }
     /// All strings, in the order of Java's `HashMap`.
     pub(super) fn in_java_order(&self) -> Vec<(String, u32)> {
-        let mut capacity = 16u32;
-        while self.numbers.len() as u32 > capacity / 4 * 3 {
-            capacity *= 2;
-        }
-        let bucket = |text: &str| {
-            let hash = text.encode_utf16().fold(0u32, |hash, unit| hash.wrapping_mul(31).wrapping_add(unit.into()));
-            (hash ^ hash >> 16) & (capacity - 1)
-        };
-        let mut all: Vec<(u32, u32, &String)> = self.numbers.iter().map(|(text, n)| (bucket(text), *n, text)).collect();
-        all.sort_unstable();
-        all.into_iter().map(|(_, number, text)| (text.clone(), number)).collect()
+        let mut all: Vec<(String, u32)> = self.numbers.iter().map(|(text, number)| (text.clone(), *number)).collect();
+        all.sort_unstable_by_key(|(_, number)| *number);
+        hash_order::sort(&mut all, hash_order::USUAL, |(text, _)| text);
+        all
     }
 
     /// `user:group:mode` in one number.

@@ -10,6 +10,7 @@ use hadoop_proto::hdfs;
 use std::io::Write;
 use storage::image::SectionName;
 use vocab::erasure_coding::ErasureCodingPolicy;
+use vocab::hash_order;
 
 /// `ondiskVersion` of every image that can be opened.
 const ONDISK_VERSION: u32 = 1;
@@ -108,7 +109,10 @@ impl<W: Write> View<'_, W> {
         self.xml.value("dataUnits", data as i32)?.value("parityUnits", parity as i32)?;
         if !schema.options.is_empty() && built_in.is_none() {
             self.xml.raw("<extraOptions>\n")?;
-            for option in &schema.options {
+            let mut options = schema.options;
+            // read into a map that was made for as many
+            hash_order::sort(&mut options, 1, |option| &option.key);
+            for option in &options {
                 self.xml.raw("<option>\n")?.text("key", &option.key)?.text("value", &option.value)?;
                 self.xml.raw("</option>\n")?;
             }
