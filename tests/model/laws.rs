@@ -1,9 +1,12 @@
 //! The laws: live state, replayed state and reloaded state are equal; what lies between two records is legal.
 
 use super::world::{World, empty};
+use mem::page::{Pages, ShadowPool};
+use mem::persist::PageSets;
 use record::{InodeKind, KindTag};
 use state::State;
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 use storage::image::{self, SaveContext};
 use vocab::{LayoutVersion, Txid};
 
@@ -23,6 +26,9 @@ pub fn sound(state: &State, what: &str) {
         }
     }
     assert_eq!(state.blocks.check(&state.store), Vec::<String>::new(), "{what}");
+    for (made, of) in state.blocks.truncates().filter(|(made, of)| *made != of.id) {
+        assert_eq!(state.blocks.truncated_into(of.id), Some(made), "{what}: what a truncate copies stays");
+    }
 }
 
 /// What the digest is made of, by path: to find what differs.
@@ -104,6 +110,21 @@ impl World {
         sound(&loaded.state, what);
         assert_eq!(loaded.txid, Txid(self.journal.records()));
         equal(&self.state, &loaded.state, &format!("{what}: live and reloaded"));
+    }
+
+    /// Live state equals itself, written down for an arena file and rebuilt.
+    pub fn check_restored(&mut self, what: &str) {
+        let rest = self.state.freeze(&Arc::new(ShadowPool::new(1 << 30)));
+        let pages = self.state.page_sets().into_iter().map(|pages| {
+            let mut bytes = Vec::new();
+            while pages.copy_frozen(64, &mut bytes) > 0 {}
+            Pages::from_bytes(&bytes).expect("pages")
+        });
+        let pages = PageSets::new(pages.collect());
+        drop(self.state.thaw());
+        let restored = State::restore(empty(), pages, &rest).unwrap_or_else(|error| panic!("{what}: {error:?}"));
+        sound(&restored, what);
+        equal(&self.state, &restored, &format!("{what}: live and restored"));
     }
 
     /// Every prefix of the log applies; each `stride`th is looked into.

@@ -311,7 +311,8 @@ impl Wide {
                 let file = self.file();
                 let new_length = self.dice.below(file.length as usize + 2) as i64;
                 let client = self.client();
-                self.ask("truncate", &Truncate { path: file.path, new_length, client, keeps_blocks: false });
+                let keeps_blocks = self.dice.one_in(2);
+                self.ask("truncate", &Truncate { path: file.path, new_length, client, keeps_blocks });
             }
             5 | 6 => {
                 if self.dice.one_in(2) {
@@ -403,9 +404,11 @@ impl Wide {
     fn recovered(&mut self) {
         let found = self.open();
         let Some(block) = found.blocks.last().copied() else { return };
+        // where a truncate makes it of another block, that one is named
+        let cut = self.world.state.blocks.construction(block.id).and_then(|c| c.truncate);
         let op = CommitBlockSynchronization {
             pool: "BP-1".into(),
-            block,
+            block: cut.filter(|old| old.id != block.id).unwrap_or(block),
             new_stamp: GenerationStamp(self.world.state.sequences.stamp.0 - self.dice.below(2) as i64),
             new_length: self.dice.below(block.length as usize + 1) as u64,
             close_file: true,
@@ -433,6 +436,7 @@ fn run(seed: u64, calls: usize) -> BTreeMap<&'static str, (u64, u64)> {
         if number % 250 == 249 {
             wide.world.check_replayed(&what());
             wide.world.check_reloaded(&what());
+            wide.world.check_restored(&what());
         }
         if number % 4_000 == 3_999 {
             wide.world.restart();
