@@ -175,6 +175,11 @@ impl State {
             if file == to || from.contains(&file) {
                 return Err(Mismatch::new(format!("Concat of {} names {} twice", text(target), text(source))).into());
             }
+            // its record goes for good, and with it what the past would show
+            let named = self.tree.snapshots.references(file).is_some_and(|references| !references.names.is_empty());
+            if named || self.tree.is_kept_by_snapshot(&self.store, file) {
+                return Err(Mismatch::new(format!("Concat: the source file {} is in snapshot", text(source))).into());
+            }
             let policy = |file| self.tree.file_shape(&self.store, file).map(|shape| shape.erasure_coding_policy);
             if policy(file) != policy(to) {
                 let text = format!("Concat of {} and {} with another policy", text(target), text(source));

@@ -135,3 +135,24 @@ fn block_ids_below_the_counter() {
     w.apply(&Record::AllocateBlockId { id: i64::MIN + 16 });
     assert_eq!(w.state.sequences.block_group.0, i64::MIN + 16);
 }
+
+/// Concat's sources are gone for good: one that a snapshot shows would leave nothing behind it.
+#[test]
+fn sources_of_concat_that_a_snapshot_shows() {
+    let mut w = World::new();
+    w.mkdir("/s");
+    w.file("/s/x", &[block(11, 1001, 100)]);
+    w.file("/s/y", &[block(12, 1002, 100)]);
+    let root = || b"/s"[..].into();
+    w.apply(&Record::AllowSnapshot { root: root() });
+    w.apply(&Record::CreateSnapshot { root: root(), name: b"s1"[..].into(), mtime: Some(TimeMs(3)), rpc: None });
+    w.file("/s/z", &[block(13, 1003, 100)]);
+    let concat = |source: &'static [u8]| Record::Concat {
+        target: b"/s/x"[..].into(),
+        sources: vec![source.into()],
+        time: TimeMs(4),
+        rpc: None,
+    };
+    assert_eq!(w.expect_mismatch(&concat(b"/s/y")), "Concat: the source file /s/y is in snapshot");
+    w.apply(&concat(b"/s/z"));
+}
