@@ -56,6 +56,12 @@ pub struct Stripe {
 }
 
 impl Stripe {
+    /// Whether files can be laid out so: 1 to 16 units of each kind, and cells.
+    pub fn is_legal(&self) -> bool {
+        let units = |n| (1..=16).contains(&n);
+        units(self.data_units) && units(self.parity_units) && self.cell_size.cast_signed() > 0
+    }
+
     /// Data and parity blocks.
     pub fn units(&self) -> u8 {
         self.data_units + self.parity_units

@@ -109,6 +109,10 @@ impl State {
         };
         match record {
             Record::AddErasureCodingPolicy { .. } => match added_policy(record) {
+                Some(new) if !new.stripe.is_legal() => {
+                    Err(Mismatch::new(format!("Erasure coding policy {} has no legal units and cells", new.name))
+                        .into())
+                }
                 Some(new) if policies.same_as(&new).is_some() => Err(Unfit::NoOp(Rule::ErasureCodingPolicyExists)),
                 Some(_) if policies.next_id().is_some() => Ok(Plan::Tables),
                 _ => Err(Mismatch::new("There is no number left for an erasure coding policy").into()),

@@ -95,15 +95,7 @@ impl World {
                 let (acl, xattrs) = (vec![], vec![]);
                 Some(Record::Mkdir { inode_id, path, mtime: time, atime: time, permission: permission(), acl, xattrs })
             }
-            2 | 3 => {
-                let (above, _) = pick(&self.of_kind(KindTag::Directory, None), a)?;
-                let mut add = self.add_record("/", vec![]);
-                add.path = path(&format!("{above}/{}", NAMES[usize::from(b) % 3]));
-                if self.find(std::str::from_utf8(&add.path).ok()?).is_some() {
-                    return None;
-                }
-                Some(Record::Add(Box::new(add)))
-            }
+            2 | 3 => self.create(a, b),
             4 | 5 => {
                 let (file, inode) = pick(&self.of_kind(KindTag::File, Some(true)), a)?;
                 let penultimate = self.list(inode).last().map(|b| Block { length, ..*b });
@@ -120,17 +112,7 @@ impl World {
                 let close = AddClose { path: path(&file), ..add };
                 Some(Record::Close(Box::new(close)))
             }
-            8 => {
-                let (file, _) = pick(&self.of_kind(KindTag::File, Some(false)), a)?;
-                let (client_name, client_machine) = ("c".into(), "m".into());
-                Some(Record::Append {
-                    path: path(&file),
-                    client_name,
-                    client_machine,
-                    new_block: n % 4 == 0,
-                    rpc: None,
-                })
-            }
+            8 => self.append(a, n),
             9 => self.truncate(a, b, n),
             10..=12 => self.rename(a, b, n, time),
             13 => {
@@ -159,6 +141,22 @@ impl World {
                 Some(Record::SetQuota { path: path(&directory), namespace: limit, space: limit })
             }
         }
+    }
+
+    fn create(&mut self, a: u8, b: u8) -> Option<Record<'static>> {
+        let (above, _) = pick(&self.of_kind(KindTag::Directory, None), a)?;
+        let mut add = self.add_record("/", vec![]);
+        add.path = path(&format!("{above}/{}", NAMES[usize::from(b) % 3]));
+        if self.find(std::str::from_utf8(&add.path).ok()?).is_some() {
+            return None;
+        }
+        Some(Record::Add(Box::new(add)))
+    }
+
+    fn append(&self, a: u8, n: u8) -> Option<Record<'static>> {
+        let (file, _) = pick(&self.of_kind(KindTag::File, Some(false)), a)?;
+        let (client_name, client_machine) = ("c".into(), "m".into());
+        Some(Record::Append { path: path(&file), client_name, client_machine, new_block: n % 4 == 0, rpc: None })
     }
 
     fn rename(&self, a: u8, b: u8, n: u8, time: TimeMs) -> Option<Record<'static>> {

@@ -153,6 +153,8 @@ fn rules_17_and_18_erasure_coding_policies() {
     w.apply(&add(65_536));
     w.apply(&add(131_072));
     w.expect_no_op(&add(65_536), Rule::ErasureCodingPolicyExists);
+    // an image that says so is not loaded
+    [0, 1 << 31].into_iter().for_each(|cell_size| _ = w.expect_mismatch(&add(cell_size)));
     let ids: Vec<_> = w.state.tree.erasure_coding.all().keys().copied().collect();
     assert_eq!(ids, [1, 2, 3, 4, 5, 64, 65]);
     let added = w.state.digest();
