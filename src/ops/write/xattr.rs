@@ -89,17 +89,8 @@ impl Write for SetXattr {
     type Reply = ();
     const OPERATION: Operation = Operation::SetXattr;
 
-    fn prepare(&self, view: &View<'_>) -> Result<(), Refusal> {
-        view.check_safe_mode(|| format!("Cannot set XAttr on {}", view.path_text(&self.path)))?;
-        check_enabled(view)?;
-        let (size, most) = (self.xattr.name.len() + self.xattr.value.len(), view.settings.xattr_size);
-        if size > most {
-            let text = format!(
-                "The XAttr is too big. The maximum combined size of the name and value is {most}, but the total size is {size}"
-            );
-            return Err(Refusal::HadoopIllegalArgument(text.into()));
-        }
-        check_visible(view, &self.xattr, is_raw(&self.path))
+    fn prepare(&self, _view: &View<'_>) -> Result<(), Refusal> {
+        Ok(())
     }
 
     fn run(&self, turn: &mut Turn<'_>, (): ()) -> Result<(), Refusal> {
@@ -108,6 +99,15 @@ impl Write for SetXattr {
         }
         let view = turn.view();
         view.check_safe_mode(|| format!("Cannot set XAttr on {}", view.path_text(&self.path)))?;
+        check_enabled(&view)?;
+        let (size, most) = (self.xattr.name.len() + self.xattr.value.len(), view.settings.xattr_size);
+        if size > most {
+            let text = format!(
+                "The XAttr is too big. The maximum combined size of the name and value is {most}, but the total size is {size}"
+            );
+            return Err(Refusal::HadoopIllegalArgument(text.into()));
+        }
+        check_visible(&view, &self.xattr, is_raw(&self.path))?;
         let resolved = view.resolve(&self.path, Walk::Write)?;
         check_change(&view, &resolved, &self.xattr)?;
         let inode = view.inode_of(&resolved)?;
@@ -171,10 +171,8 @@ impl Write for RemoveXattr {
     type Reply = ();
     const OPERATION: Operation = Operation::RemoveXattr;
 
-    fn prepare(&self, view: &View<'_>) -> Result<(), Refusal> {
-        view.check_safe_mode(|| format!("Cannot remove XAttr entry on {}", view.path_text(&self.path)))?;
-        check_enabled(view)?;
-        check_visible(view, &self.xattr, is_raw(&self.path))
+    fn prepare(&self, _view: &View<'_>) -> Result<(), Refusal> {
+        Ok(())
     }
 
     fn run(&self, turn: &mut Turn<'_>, (): ()) -> Result<(), Refusal> {
@@ -183,6 +181,8 @@ impl Write for RemoveXattr {
         }
         let view = turn.view();
         view.check_safe_mode(|| format!("Cannot remove XAttr entry on {}", view.path_text(&self.path)))?;
+        check_enabled(&view)?;
+        check_visible(&view, &self.xattr, is_raw(&self.path))?;
         let resolved = view.resolve(&self.path, Walk::Write)?;
         check_change(&view, &resolved, &self.xattr)?;
         let inode = view.inode_of(&resolved)?;

@@ -208,7 +208,6 @@ impl Saver<'_> {
         }
         for token in tokens.tokens.values() {
             let mut m = Vec::new();
-            m.put_varint_field(1, 0);
             m.put_bytes_field(2, token.owner.as_bytes());
             m.put_bytes_field(3, token.renewer.as_bytes());
             m.put_bytes_field(4, token.real_user.as_bytes());
