@@ -60,6 +60,8 @@ impl Blocks {
         let Some(id) = self.registry.node(n).map(|node| &node.id) else { return };
         let reporter: Arc<str> = with_port(&id.ip, id.ipc_port).into();
         if self.settings.peer_stats {
+            // nodes are collected from the start on, before anyone can have told of one
+            self.slow.avoided.0.get_or_insert(now);
             for (peer, latency) in &beat.slow_peers {
                 self.slow.peers.entry(peer.clone()).or_default().insert(reporter.clone(), (now, *latency));
             }

@@ -50,10 +50,11 @@ fn slow_nodes_are_avoided_if_asked() {
         slow_collect_interval_ms: 5_000,
         ..Settings::default()
     });
-    w.blocks.heartbeat_check(w.now);
     for (n, peers) in [(1, &[3, 4][..]), (2, &[3])] {
         assert!(!tell(&mut w, n, peers), "collected in intervals only");
     }
+    w.blocks.heartbeat_check(w.now);
+    assert!(!tell(&mut w, 3, &[]), "the first collection is that of the start");
     w.pass(5_000);
     w.blocks.heartbeat_check(w.now);
     assert!(tell(&mut w, 3, &[]) && !tell(&mut w, 4, &[]), "one node is avoided: the one that most report");

@@ -123,7 +123,7 @@ impl Tree {
     }
 
     /// Whether an inode is in the present, not only in the past or cut off.
-    pub(crate) fn is_present(&self, store: &Store, inode: InodeHandle) -> bool {
+    pub fn is_present(&self, store: &Store, inode: InodeHandle) -> bool {
         let mut top = inode;
         loop {
             if store.features(top).intersects(Features::SNAPSHOT_ONLY.with(Features::DETACHED)) {
