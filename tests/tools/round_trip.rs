@@ -109,7 +109,9 @@ fn images_come_back_line_by_line_and_hadoop_reads_them() {
 /// Whether loading mends something: 2.x kept names of concatenated files, and Hadoop keeps deleted symlinks, though both are nowhere; and
 /// below a snapshot root another one may take the attributes of the upper one for its own.
 fn is_mended(image: &Path) -> bool {
-    ["snapshots-concat", "symlinks-snapshot", "nested"].iter().any(|scenario| image.iter().any(|folder| folder == *scenario))
+    ["snapshots-concat", "symlinks-snapshot", "nested"]
+        .iter()
+        .any(|scenario| image.iter().any(|folder| folder == *scenario))
 }
 
 /// Without the section of differences that 2.x writes where there is no snapshot: none of the root.
