@@ -119,6 +119,7 @@ fn home_of<'a>(message: &str, usual: &'a str) -> &'a str {
         "Version" => "org.apache.hadoop.hdfs.protocol.proto.HdfsServerProtos",
         "Heartbeat" => "org.apache.hadoop.hdfs.protocol.proto.DatanodeProtocolProtos",
         _ if !usual.ends_with("ClientNamenodeProtocolProtos") => usual,
+        "GetDataEncryptionKey" => usual,
         name if name.contains("DelegationToken") => "org.apache.hadoop.security.proto.SecurityProtos",
         name if name.contains("Acl") => "org.apache.hadoop.hdfs.protocol.proto.AclProtos",
         name if name.contains("XAttr") => "org.apache.hadoop.hdfs.protocol.proto.XAttrProtos",
