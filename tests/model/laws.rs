@@ -47,7 +47,9 @@ pub fn dump(state: &State) -> BTreeMap<String, String> {
             .iter()
             .map(|b| (state.logged_block(store.block(*b).block), store.block(*b).replication))
             .collect();
-        let construction = tree.construction(handle).map(|c| (c.client, c.machine));
+        let truncate =
+            store.last_block(handle).and_then(|b| state.blocks.construction(store.block(b).block.id)?.truncate);
+        let construction = tree.construction(handle).map(|c| (c.client, c.machine, truncate));
         let kind = match inode.kind {
             InodeKind::Directory { child_count, storage_policy, .. } => format!("{child_count} {storage_policy}"),
             other => format!("{other:?}"),

@@ -34,7 +34,7 @@ impl CommitBlockSynchronization {
     ///
     /// # Errors
     /// `SafeMode`; `Io` for an unknown block or another recovery than the one that runs; `FileNotFound` for a file being deleted;
-    /// `UnregisteredNode` for a target that another address serves.
+    /// `IllegalState` for the removal of another block than the last and a close; `UnregisteredNode` for a target that another address serves.
     pub fn run(&self, turn: &mut Turn<'_>) -> Result<(), Refusal> {
         turn.view().check_safe_mode(|| "Cannot commitBlockSynchronization while in safe mode".to_owned())?;
         let Some((file, stored)) = self.find(turn)? else { return Ok(()) };
@@ -58,6 +58,11 @@ impl CommitBlockSynchronization {
         if self.delete_block {
             if id == self.block.id {
                 turn.drop_last_block(file);
+            } else if self.close_file {
+                // named is what a truncate copies, or a block before the last: what is not complete would stay in a closed file
+                let text = block_text(&store.block_core(last));
+                let state = store.block_state(last);
+                return Err(Refusal::IllegalState(format!("Unexpected block state: {text} is {state:?}").into()));
             }
         } else {
             self.take_over(turn, file, last)?;

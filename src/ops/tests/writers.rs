@@ -299,6 +299,18 @@ fn a_truncate_that_keeps_the_old_block_loses_it_only_when_the_new_one_is_made() 
     let again = w.recovery_order(1).expect("a recovery command");
     assert_eq!((again.block, again.truncate.unwrap().id, again.locations.len()), (old, new.id, 1));
     assert_eq!(again.truncate.unwrap().stamp.0, again.recovery_id, "where a DataNode reads it");
+    let nothing = crate::datanode::CommitBlockSynchronization {
+        pool: "BP-1".into(),
+        block: old,
+        new_stamp: GenerationStamp(again.recovery_id),
+        new_length: 0,
+        close_file: true,
+        delete_block: true,
+        targets: vec![],
+    };
+    let refused = w.turn(&superuser(), |t| nothing.run(t));
+    assert!(matches!(refused, Err(Refusal::IllegalState(_))), "the file would be closed with a block that nobody made");
+    assert!(!w.closed("/t/f"));
     w.recovered(old, GenerationStamp(again.recovery_id), 7).unwrap();
     assert!(w.closed("/t/f"));
     assert_eq!(w.lengths("/t/f"), [7]);
