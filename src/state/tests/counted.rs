@@ -156,7 +156,13 @@ impl World {
     fn append(&self, a: u8, n: u8) -> Option<Record<'static>> {
         let (file, _) = pick(&self.of_kind(KindTag::File, Some(false)), a)?;
         let (client_name, client_machine) = ("c".into(), "m".into());
-        Some(Record::Append { path: path(&file), client_name, client_machine, new_block: n % 4 == 0, rpc: None })
+        Some(Record::Append {
+            path: path(&file),
+            client_name,
+            client_machine,
+            new_block: n.is_multiple_of(4),
+            rpc: None,
+        })
     }
 
     fn rename(&self, a: u8, b: u8, n: u8, time: TimeMs) -> Option<Record<'static>> {
