@@ -15,3 +15,18 @@ pub fn sort<T>(items: &mut [T], least: u32, text: impl Fn(&T) -> &str) {
         (hash ^ hash >> 16) & (capacity - 1)
     });
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As Java 17 tells `new HashMap<>(2)` and `new HashMap<>()` into which these are put.
+    #[test]
+    fn the_capacity_decides() {
+        for (least, expected) in [(1, ["zkey", "note"]), (USUAL, ["note", "zkey"])] {
+            let mut keys = ["note", "zkey"];
+            sort(&mut keys, least, |key| key);
+            assert_eq!(keys, expected);
+        }
+    }
+}
