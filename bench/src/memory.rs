@@ -8,7 +8,7 @@
 use crate::live::datanode::{DataNode, Replicas};
 use crate::live::{CLIENT_PROTOCOL, Live, connect, runtime};
 use crate::startup::process::{self, Side, Started};
-use crate::startup::{Generated, Profile, generate_single, single_blocks};
+use crate::startup::{Generated, Profile, generate_single, in_folder, single_blocks};
 use futures_util::future::try_join_all;
 use hadoop_proto::datanode::BlockReceivedAndDeletedResponseProto;
 use hadoop_proto::hdfs::*;
@@ -90,9 +90,7 @@ struct Seen {
 /// Runs `bench memory`.
 pub fn run(words: &[String]) -> Result<(), String> {
     let options = options(words)?;
-    let done = options.profiles.iter().try_for_each(|profile| table(&options, *profile));
-    _ = fs::remove_dir_all(&options.work);
-    done
+    in_folder(&options.work, words, || options.profiles.iter().try_for_each(|profile| table(&options, *profile)))
 }
 
 fn table(options: &Options, profile: Profile) -> Result<(), String> {

@@ -9,7 +9,7 @@ mod probe;
 
 use crate::live::{Live, LongHolds};
 use crate::startup::process::Side;
-use crate::startup::{Generated, Profile, generate};
+use crate::startup::{Generated, Profile, generate, in_folder};
 use loads::{Cluster, LOADS};
 use probe::{Answered, Kind, Probe, Spread};
 use std::collections::BTreeMap;
@@ -80,12 +80,7 @@ fn options(words: &[String]) -> Result<Options, String> {
 /// Runs `bench latency`.
 pub fn run(words: &[String]) -> Result<(), String> {
     let options = options(words)?;
-    let done = measure(&options);
-    // what is left of a run that failed is of use to nobody but the one who asked for a folder of his own
-    if !words.iter().any(|word| word == "--work") {
-        _ = fs::remove_dir_all(&options.work);
-    }
-    done
+    in_folder(&options.work, words, || measure(&options))
 }
 
 fn measure(options: &Options) -> Result<(), String> {

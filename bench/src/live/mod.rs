@@ -1,5 +1,5 @@
 //! Purpose: a name node that runs, ours or Java's, and those who talk to it: callers over RPC, scripted DataNodes, its web pages, /proc.
-//! Called by: latency, operations.
+//! Called by: latency, operations, memory.
 //! Calls: startup (how the two programs are started), rpc (the project's client).
 //! Never: links the product: it is measured from outside, as a rival is.
 //! Invariants: a name node ends with the value that stands for it.

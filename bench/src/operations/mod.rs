@@ -11,7 +11,7 @@ mod report;
 use crate::live::datanode::{DataNode, Replicas};
 use crate::live::{CLIENT_PROTOCOL, DATANODE_PROTOCOL, Live, connect, runtime};
 use crate::startup::process::Side;
-use crate::startup::{Profile, generate};
+use crate::startup::{Profile, generate, in_folder};
 use calls::{Call, Known, calls, shown};
 use futures_util::StreamExt;
 use hadoop_proto::Message;
@@ -19,7 +19,6 @@ use hadoop_proto::hdfs::*;
 use hadoop_proto::packed_blocks::{ReplicaState, ReportedReplica, put_replica};
 use report::Measured;
 use rpc::client::{CallError, CallOptions, Client};
-use std::fs;
 use std::path::PathBuf;
 use std::time::Instant;
 use tokio::runtime::Runtime;
@@ -67,12 +66,7 @@ fn options(words: &[String]) -> Result<Options, String> {
 /// Runs `bench operations`.
 pub fn run(words: &[String]) -> Result<(), String> {
     let options = options(words)?;
-    let done = measure(&options);
-    // what is left of a run that failed is of use to nobody but the one who asked for a folder of his own
-    if !words.iter().any(|word| word == "--work") {
-        _ = fs::remove_dir_all(&options.work);
-    }
-    done
+    in_folder(&options.work, words, || measure(&options))
 }
 
 fn measure(options: &Options) -> Result<(), String> {

@@ -105,16 +105,23 @@ pub struct Series {
     pub restart: Option<Started>,
 }
 
+/// Runs `measure`. Its folder `work` goes afterwards, also if it failed, unless the arguments `words` asked for a folder of one's own (`--work`), in which
+/// other things may lie.
+///
+/// # Errors
+/// Those of `measure`.
+pub fn in_folder<T>(work: &Path, words: &[String], measure: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+    let done = measure();
+    if !words.iter().any(|word| word == "--work") {
+        _ = fs::remove_dir_all(work);
+    }
+    done
+}
+
 /// Runs `bench startup`.
 pub fn run(words: &[String]) -> Result<(), String> {
     let options = options(words)?;
-    let work = options.work.clone();
-    let done = measure(&options);
-    // what is left of a run that failed is of use to nobody but the one who asked for a folder of his own
-    if !words.iter().any(|word| word == "--work") {
-        _ = fs::remove_dir_all(&work);
-    }
-    let all = done?;
+    let all = in_folder(&options.work, words, || measure(&options))?;
     for series in &all {
         println!("{}", report::table(series));
     }
