@@ -95,13 +95,26 @@ impl Blocks {
         }
     }
 
+    /// State of a block as clients and DataNodes meet it. One that a truncate cuts is in recovery, also after a start, before anybody leads one: its
+    /// replicas are longer than it is to be, so nobody may finish it or go on with it.
+    pub fn state_of(&self, store: &Store, b: BlockHandle) -> BlockState {
+        match store.block_state(b) {
+            BlockState::UnderConstruction
+                if self.construction.get(&store.block_core(b).id).is_some_and(|c| c.truncate.is_some()) =>
+            {
+                BlockState::UnderRecovery
+            }
+            state => state,
+        }
+    }
+
     /// Looks whether a client may commit an open block with this length and stamp. `Ok(false)`: it is committed or complete already.
     ///
     /// # Errors
     /// A block in recovery, another stamp. Quirk: a_commit_may_be_shorter: the length is the client's word.
     pub fn check_commit(&self, store: &Store, b: BlockHandle, commit: &Block) -> Result<bool, Refusal> {
         let info = store.block(b);
-        match info.state {
+        match self.state_of(store, b) {
             BlockState::Complete | BlockState::Committed => Ok(false),
             BlockState::UnderRecovery => Err(Refusal::io(format!(
                 "Commit or complete block {}, whereas it is under recovery.",

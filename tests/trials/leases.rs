@@ -172,6 +172,43 @@ fn t05_recover_lease_and_is_file_closed_answers() {
 }
 
 /// trinodb/trino#22962, apache/hadoop#3634, apache/hadoop#2037 (HDFS-14984).
+/// Hadoop's name node forgets over a restart that the block is being cut, and takes the old length back from a client.
+#[test]
+fn a_truncate_under_way_is_not_ended_by_its_client_after_a_restart() {
+    let Some(mut fixture) = Fixture::start("truncated", &[]) else { return };
+    let mut datanode = DataNode::start(fixture.port(), 1);
+    let client = fixture.superuser();
+    let file = client.create("/f").unwrap();
+    let block = client.add_block("/f", file, None).unwrap().b;
+    datanode.receive(&block, 1_000);
+    let block = ExtendedBlockProto { num_bytes: Some(1_000), ..block };
+    assert!(client.complete("/f", file, Some(block.clone())).unwrap());
+    let name = client.name.clone();
+    let request = TruncateRequestProto { src: "/f".into(), new_length: 400, client_name: name.clone() };
+    assert!(!client.call::<TruncateResponseProto>("truncate", &request).unwrap().result);
+    for kill in [false, true] {
+        if kill {
+            fixture.crash();
+            datanode.reconnect(fixture.port());
+            datanode.join();
+        }
+        let client = fixture.superuser();
+        let recovering = "whereas it is under recovery";
+        refused(client.complete_once("/f", file, Some(block.clone())), "IOException", recovering);
+        refused(client.add_block("/f", file, Some(block.clone())), "IOException", recovering);
+        let pipeline = UpdateBlockForPipelineRequestProto { block: block.clone(), client_name: name.clone() };
+        let answer = client.call::<UpdateBlockForPipelineResponseProto>("updateBlockForPipeline", &pipeline);
+        refused(answer, "IOException", "is UNDER_RECOVERY but not UNDER_CONSTRUCTION");
+        assert!(!client.complete_once("/f", file, None).unwrap());
+    }
+    // another client asks for the recovery: it cuts the block
+    let client = fixture.superuser();
+    assert!(!recover_lease(&client, "/f").unwrap());
+    let stamp = wait_for_recovery(&mut datanode, block.block_id);
+    datanode.commit_synchronization(&block, stamp, 400).unwrap();
+    assert_eq!((client.is_file_closed("/f").unwrap(), client.status("/f").length), (true, 400));
+}
+
 #[test]
 fn t18_namespace_quota_counts_the_directory_itself() {
     let Some(node) = shared() else { return };

@@ -115,6 +115,21 @@ fn nobody_can_lead_without_a_place() {
     assert!(matches!(&w.beat(1)[..], [Command::Recover(_)]));
 }
 
+/// After a start nobody leads the recovery yet; the writer's own word would give the block a length that its replicas are not to have.
+#[test]
+fn what_a_truncate_cuts_is_in_recovery_from_the_start() {
+    let mut w = World::new(Settings::default());
+    w.node(1);
+    let (b, block) = open(&mut w, 1, &[1]);
+    assert_eq!(w.blocks.state_of(&w.store, b), BlockState::UnderConstruction);
+    w.blocks.resume_truncate(&w.store, block.id, Block { length: 4, ..block });
+    assert_eq!(w.blocks.state_of(&w.store, b), BlockState::UnderRecovery);
+    let refusal = w.blocks.check_commit(&w.store, b, &block).expect_err("being cut");
+    assert_eq!(refusal, Refusal::io("Commit or complete block blk_1_1001, whereas it is under recovery."));
+    w.blocks.end_recovery(&mut w.store, b, Block { length: 4, ..block }, &[]);
+    assert_eq!(w.blocks.check_commit(&w.store, b, &block), Ok(true));
+}
+
 #[test]
 fn a_truncate_says_what_is_left() {
     let mut w = World::new(Settings::default());

@@ -19,7 +19,7 @@ impl View<'_> {
         let Some(b) = store.find_block(block.id).filter(|b| !store.block(*b).deleted) else {
             return Err(Refusal::io(format!("{named} does not exist.")));
         };
-        let state = store.block_state(b);
+        let state = self.state.blocks.state_of(store, b);
         if state != BlockState::UnderConstruction {
             return Err(Refusal::io(format!(
                 "Unexpected BlockUCState: {named} is {} but not UNDER_CONSTRUCTION",
