@@ -54,7 +54,7 @@ pub struct Tree {
     symlinks: SideTable,
     /// Who writes what.
     pub leases: lease::Leases,
-    detached: VecDeque<reclaim::Detached>,
+    detached: VecDeque<reclaim::Waiting>,
     inode_count: u64,
     /// Directories that were taken out of a list: counts every change after which a path may lead elsewhere than it did.
     moves: u64,

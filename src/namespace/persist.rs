@@ -2,7 +2,7 @@
 
 use crate::children::Lists;
 use crate::erasure_coding::Policies;
-use crate::reclaim::Detached;
+use crate::reclaim::{Detached, Waiting};
 use crate::{Tree, lease};
 use mem::page::Pages;
 use mem::persist::{Malformed, PageSets, Persist, RestReader, RestWriter};
@@ -35,8 +35,12 @@ impl Tree {
         rest.u32(root.raw());
         lists.write_rest(rest);
         [acls, xattrs, quotas, constructions, symlinks].into_iter().for_each(|table| table.write_rest(rest));
-        rest.length(detached.len());
-        detached.iter().for_each(|job| job.write_rest(rest));
+        // nothing is written down in the middle of a snapshot's deletion
+        debug_assert!(!self.has_cleanup(), "a snapshot's deletion is under way");
+        let subtrees =
+            || detached.iter().filter_map(|waiting| if let Waiting::Subtree(job) = waiting { Some(job) } else { None });
+        rest.length(subtrees().count());
+        subtrees().for_each(|job| job.write_rest(rest));
         rest.u64(*inode_count);
         snapshots.write_rest(rest);
         erasure_coding.write_rest(rest);
@@ -59,7 +63,9 @@ impl Tree {
             constructions: SideTable::restore(pages, rest)?,
             symlinks: SideTable::restore(pages, rest)?,
             leases: lease::Leases::default(),
-            detached: (0..rest.length(17)?).map(|_| Detached::restore(rest)).collect::<Result<_, _>>()?,
+            detached: (0..rest.length(17)?)
+                .map(|_| Detached::restore(rest).map(Waiting::Subtree))
+                .collect::<Result<_, _>>()?,
             inode_count: rest.u64()?,
             moves: 0,
             counting: None,

@@ -1,4 +1,4 @@
-//! Detached subtrees: invisible at once, freed in slices.
+//! Detached subtrees: invisible at once, freed in slices. What a deleted snapshot held waits in the same queue (`snapshot::clean`).
 //!
 //! A subtree leaves the tree by one unlink. Its inodes, blocks, side tables and leases go in slices, children before their directory. What it used
 //! of quotas above is given back as it is freed; a small subtree is freed in the same hold, so that its quota is free before the answer. Ids of
@@ -7,6 +7,7 @@
 
 use crate::codec::add_use;
 use crate::side::key;
+use crate::snapshot::Cleanup;
 use crate::{Tree, quota};
 use mem::persist::{Malformed, RestReader, RestWriter};
 use record::{Features, InodeHandle, KindTag, Store};
@@ -40,6 +41,15 @@ impl Detached {
         let open = (0..rest.length(4)?).map(|_| rest.u32().and_then(handle)).collect::<Result<_, _>>()?;
         Ok(Detached { charged, storage_policy, open })
     }
+}
+
+/// Something that waits to be done in slices, in the order of the log.
+#[derive(Debug)]
+pub(crate) enum Waiting {
+    /// A subtree to be freed.
+    Subtree(Detached),
+    /// What a deleted snapshot held.
+    Snapshot(Box<Cleanup>),
 }
 
 /// Who takes the blocks of a file that goes; `state` passes the block half.
@@ -77,30 +87,46 @@ impl Tree {
         self.unlink(store, top);
         let features = store.features(top);
         store.set_features(top, features.with(Features::DETACHED));
-        self.detached.push_back(Detached { charged, storage_policy, open: vec![top] });
+        self.detached.push_back(Waiting::Subtree(Detached { charged, storage_policy, open: vec![top] }));
     }
 
     /// A directory has no quota any more: what is freed is nothing to it.
     pub(crate) fn uncharge(&mut self, directory: InodeId) {
-        self.detached.iter_mut().for_each(|job| job.charged.retain(|id| *id != directory));
+        for waiting in &mut self.detached {
+            if let Waiting::Subtree(job) = waiting {
+                job.charged.retain(|id| *id != directory);
+            }
+        }
     }
 
-    /// Whether subtrees wait to be freed.
+    /// Whether anything waits to be freed.
     pub fn has_detached(&self) -> bool {
         !self.detached.is_empty()
     }
 
-    /// Frees up to `budget` inodes. Gives how many it freed; fewer than `budget` means that nothing waits any more.
+    /// Frees up to `budget` inodes, or does as many steps of what a deleted snapshot leaves to be done. Gives how many inodes it freed.
     pub fn reclaim(&mut self, store: &mut Store, sink: &mut dyn BlockSink, budget: u64) -> u64 {
-        let mut freed = 0;
-        while freed < budget {
-            let Some(mut job) = self.detached.pop_front() else { break };
-            while freed < budget {
-                let Some(inode) = job.open.pop() else { break };
-                freed += self.free_step(store, sink, &mut job, inode);
-            }
-            if !job.open.is_empty() {
-                self.detached.push_front(job);
+        let (mut spent, mut freed) = (0, 0);
+        while spent < budget {
+            match self.detached.pop_front() {
+                None => break,
+                Some(Waiting::Subtree(mut job)) => {
+                    while spent < budget {
+                        let Some(inode) = job.open.pop() else { break };
+                        let gone = self.free_step(store, sink, &mut job, inode);
+                        (spent, freed) = (spent + gone, freed + gone);
+                    }
+                    if !job.open.is_empty() {
+                        self.detached.push_front(Waiting::Subtree(job));
+                    }
+                }
+                Some(Waiting::Snapshot(mut job)) => {
+                    let (steps, gone) = self.clean_on(store, sink, &mut job, budget - spent);
+                    (spent, freed) = (spent + steps, freed + gone);
+                    if !job.is_done() {
+                        self.detached.push_front(Waiting::Snapshot(job));
+                    }
+                }
             }
         }
         freed

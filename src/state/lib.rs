@@ -142,7 +142,7 @@ impl State {
         self.recoveries.remove(&id);
     }
 
-    /// Frees up to `budget` inodes of subtrees that were cut off. Returns whether more wait.
+    /// Frees up to `budget` inodes of subtrees that were cut off, or does as many steps of a snapshot's deletion. Returns whether more wait.
     pub fn reclaim(&mut self, budget: u64) -> bool {
         self.free_detached(budget);
         self.tree.has_detached()

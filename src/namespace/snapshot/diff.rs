@@ -2,6 +2,7 @@
 
 use record::{BlockHandle, Inode, InodeHandle, Store};
 use std::cmp::Ordering;
+use std::collections::HashMap;
 use std::sync::Arc;
 use vocab::SnapshotId;
 use vocab::acl::AclEntry;
@@ -187,39 +188,42 @@ impl DirectoryDiff {
         }
         None
     }
-    /// Another inode took a name over: `old` is given back if it was made since the snapshot.
-    fn replace(&mut self, store: &Store, old: Gone) -> Option<Gone> {
-        let name: Box<[u8]> = old.name(store).into();
-        match self.find_created(&name) {
-            Ok(_) => Some(old),
-            Err(at) => {
-                if let Err(place) = self.find_deleted(store, &name) {
-                    self.created.insert(at, name);
-                    self.deleted.insert(place, old);
-                }
-                None
+    /// What several diffs in a row say together.
+    pub(crate) fn sum(store: &Store, snapshot: SnapshotId, diffs: &[DirectoryDiff]) -> DirectoryDiff {
+        let mut sum = DirectoryDiff::new(snapshot, 0);
+        if let [only] = diffs {
+            (sum.created, sum.deleted) = (only.created.clone(), only.deleted.clone());
+            return sum;
+        }
+        // of each name: what it was where it is told of first, and whether it was made where it is told of last
+        let mut names: HashMap<&[u8], (Option<&Gone>, bool)> = HashMap::new();
+        for diff in diffs {
+            for gone in &diff.deleted {
+                names.entry(gone.name(store)).and_modify(|told| told.1 = false).or_insert((Some(gone), false));
+            }
+            for name in &diff.created {
+                names.entry(name).and_modify(|told| told.1 = true).or_insert((None, true));
             }
         }
+        sum.created = names.iter().filter(|(_, told)| told.1).map(|(name, _)| Box::from(*name)).collect();
+        sum.created.sort_unstable_by(|a, b| compare_names(a, b));
+        sum.deleted = names.into_values().filter_map(|told| told.0.cloned()).collect();
+        sum.deleted.sort_unstable_by(|a, b| compare_names(a.name(store), b.name(store)));
+        sum
     }
-    /// Takes the changes of the next diff over; gives what neither needs any more.
-    pub(crate) fn combine(&mut self, store: &Store, next: &DirectoryDiff) -> Vec<Gone> {
-        let mut unneeded = Vec::new();
-        let (mut c, mut d) = (next.created.iter().peekable(), next.deleted.iter().peekable());
-        loop {
-            let order = match (c.peek(), d.peek()) {
-                (None, None) => return unneeded,
-                (None, Some(_)) => Ordering::Greater,
-                (Some(_), None) => Ordering::Less,
-                (Some(name), Some(gone)) => compare_names(name, gone.name(store)),
-            };
-            let created = if order.is_le() { c.next() } else { None };
-            let deleted = if order.is_ge() { d.next() } else { None };
-            match (created, deleted) {
-                (Some(name), None) => self.create(name),
-                (None, Some(gone)) => unneeded.extend(self.delete(store, gone.clone())),
-                (Some(_), Some(gone)) => unneeded.extend(self.replace(store, gone.clone())),
-                (None, None) => {}
-            }
-        }
+}
+
+/// A name in the order of lists.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Name(pub(crate) Box<[u8]>);
+
+impl Ord for Name {
+    fn cmp(&self, other: &Name) -> Ordering {
+        compare_names(&self.0, &other.0)
+    }
+}
+impl PartialOrd for Name {
+    fn partial_cmp(&self, other: &Name) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
 }

@@ -22,6 +22,7 @@ mod views;
 mod build;
 pub mod report;
 
+pub(crate) use clean::Cleanup;
 pub use clean::Reclaimed;
 pub use diff::{AttributeCopy, DirectoryDiff, FileDiff, Gone, Link};
 pub use past::Entry;

@@ -53,10 +53,7 @@ impl Tree {
         let diffs = self.snapshots.directory_diffs(directory);
         let present = || self.children(store, directory).map(|child| self.entry(child));
         let Some(from) = at(diffs, snapshot) else { return present().collect() };
-        let mut sum = DirectoryDiff::new(snapshot, 0);
-        for diff in &diffs[from..] {
-            sum.combine(store, diff);
-        }
+        let sum = DirectoryDiff::sum(store, snapshot, &diffs[from..]);
         let mut all: Vec<Entry> = present().filter(|e| sum.find_created(store.name(e.inode)).is_err()).collect();
         if !sum.deleted.is_empty() {
             all.extend(sum.deleted);

@@ -272,14 +272,15 @@ impl Walk<'_> {
 
     /// Names that came and went of a directory, and whether its attributes changed.
     fn directory_change(&self, directory: InodeHandle) -> (DirectoryDiff, bool) {
-        let mut sum = DirectoryDiff::new(self.earlier, 0);
         let diffs = self.tree.snapshots.directory_diffs(directory);
         let end = at(diffs, self.later).unwrap_or(diffs.len());
-        let Some(from) = at(diffs, self.earlier).filter(|from| *from < end) else { return (sum, false) };
+        let Some(from) = at(diffs, self.earlier).filter(|from| *from < end) else {
+            return (DirectoryDiff::new(self.earlier, 0), false);
+        };
+        let sum = DirectoryDiff::sum(self.store, self.earlier, &diffs[from..end]);
         let mut first: Option<&AttributeCopy> = None;
         let mut changed = false;
         for diff in &diffs[from..end] {
-            sum.combine(self.store, diff);
             if let Some(copy) = &diff.copy {
                 changed |= first.is_some_and(|first| !same_attributes(first, copy));
                 first = first.or(Some(copy));

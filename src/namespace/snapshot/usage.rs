@@ -77,7 +77,7 @@ impl Tree {
         }
     }
 
-    fn file_usage_at(&self, store: &Store, file: InodeHandle, snapshot: SnapshotId, inherited: u8) -> Usage {
+    pub(super) fn file_usage_at(&self, store: &Store, file: InodeHandle, snapshot: SnapshotId, inherited: u8) -> Usage {
         let Some(shape) = self.file_shape_below(store, file, inherited) else { return Usage::default() };
         let known = last(self.snapshots.file_diffs(file));
         let mut usage = if known == SnapshotId::CURRENT || shape.stripe.is_some() {

@@ -32,6 +32,9 @@ impl State {
         mode: Mode,
         effects: &mut Effects,
     ) -> Applied {
+        if self.tree.has_cleanup() && self.waits_for_cleanup(&fitted.plan) {
+            self.end_cleanup();
+        }
         let cx = &mut Context { policy, mode, effects };
         match (record, fitted.plan) {
             (Record::Add(add), Plan::Create { parent, replaces }) => self.apply_create(cx, add, parent, replaces),
@@ -74,6 +77,33 @@ impl State {
         }
     }
 
+    /// Whether a change touches what the deletion of a snapshot under way may have to do with: then that comes to its end first, so that both leave
+    /// what they leave in a replay.
+    fn waits_for_cleanup(&self, plan: &Plan) -> bool {
+        let waits = |inode: &record::InodeHandle| self.tree.waits_for_cleanup(&self.store, *inode);
+        match plan {
+            Plan::Tables | Plan::RaiseInode => false,
+            Plan::Create { parent, replaces } => self.waits_for_entry(*parent) || replaces.as_ref().is_some_and(waits),
+            Plan::Inode(inode) | Plan::Delete(inode) => waits(inode),
+            Plan::Rename { inode, parent, replaces, .. } => {
+                waits(inode) || self.waits_for_entry(*parent) || replaces.as_ref().is_some_and(waits)
+            }
+            Plan::Concat { target, sources } => waits(target) || sources.iter().any(waits),
+        }
+    }
+
+    /// The same of a new entry of a directory: it may be above the one whose snapshot goes.
+    fn waits_for_entry(&self, parent: record::InodeHandle) -> bool {
+        self.tree.has_past_above(&self.store, parent)
+    }
+
+    /// Ends the deletion of a snapshot that is under way.
+    pub fn end_cleanup(&mut self) {
+        while self.tree.has_cleanup() {
+            self.free_detached(u64::MAX);
+        }
+    }
+
     fn applied(&self, inode: record::InodeHandle) -> Applied {
         Applied { inode: Some(self.store.inode_id(inode)), removed: 0 }
     }
@@ -91,6 +121,11 @@ impl State {
     /// Cuts an inode off and frees small subtrees at once. Gives how many inodes went so far.
     fn remove(&mut self, cx: &mut Context<'_>, inode: record::InodeHandle) -> u64 {
         self.tree.detach(&mut self.store, inode);
+        self.free_first(cx)
+    }
+
+    /// Frees what little there is of what waits for it; the rest goes in slices. Gives how many inodes went.
+    fn free_first(&mut self, cx: &mut Context<'_>) -> u64 {
         let budget = if cx.mode == Mode::Live { crate::joint::FREED_AT_ONCE } else { u64::MAX };
         let removed = self.free_detached(budget);
         if self.tree.has_detached() {

@@ -4,7 +4,6 @@ use super::Context;
 use crate::joint::Release;
 use crate::{Applied, RetryPayload, State};
 use edit::Record;
-use namespace::snapshot::Reclaimed;
 use record::{InodeHandle, KindTag};
 use vocab::{SnapshotId, TimeMs};
 
@@ -49,12 +48,12 @@ impl State {
     /// Quirk: a_mark_has_the_time_of_its_record: Hadoop's has that of the clock, and another one after each replay
     fn apply_delete_snapshot(
         &mut self,
-        cx: &Context<'_>,
+        cx: &mut Context<'_>,
         directory: InodeHandle,
         name: &[u8],
         time: Option<TimeMs>,
     ) -> u64 {
-        let State { store, tree, blocks, uncommitted, .. } = self;
+        let State { store, tree, .. } = self;
         let id = tree.snapshot_root(store, directory).and_then(|r| r.snapshot(name)).map(|s| s.id);
         let oldest = tree.snapshots.directory_diffs(directory).first().map(|d| d.snapshot);
         if cx.policy.ordered_snapshot_deletion && id != oldest {
@@ -65,9 +64,8 @@ impl State {
             }
             return 0;
         }
-        let Reclaimed { inodes } =
-            tree.delete_snapshot(store, &mut Release { blocks, uncommitted }, directory, name, time);
-        inodes
+        tree.delete_snapshot(store, directory, name, time);
+        self.free_first(cx)
     }
 
     /// Keeps for a new snapshot how long the open files below its directory are.
