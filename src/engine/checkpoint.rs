@@ -81,7 +81,6 @@ impl Engine {
         window_seconds: u64,
         gap: u64,
     ) -> Result<bool, Refusal> {
-        let engine = self.clone();
         let checkpoints = self.checkpoints();
         self.must_be_in_safe_mode(caller)?;
         let first = self.interrupt_checkpoints();
@@ -90,11 +89,16 @@ impl Engine {
         if window_seconds > 0 && self.newest_is_recent(window_seconds, gap) {
             return Ok(false);
         }
-        while self.reclaim_slice(RECLAIM_SLICE) {
-            tokio::task::yield_now().await;
+        loop {
+            while self.reclaim_slice(RECLAIM_SLICE) {
+                tokio::task::yield_now().await;
+            }
+            let engine = self.clone();
+            let saved = tokio::task::spawn_blocking(move || engine.save_now()).await;
+            if saved.unwrap_or_else(|panicked| std::panic::resume_unwind(panicked.into_panic()))? {
+                break;
+            }
         }
-        let saved = tokio::task::spawn_blocking(move || engine.save_now()).await;
-        saved.unwrap_or_else(|panicked| std::panic::resume_unwind(panicked.into_panic()))?;
         drop((one, first));
         self.arena_went_missing();
         Ok(true)
@@ -115,15 +119,19 @@ impl Engine {
         young && self.journal().last_assigned().0 <= txid.0 + gap
     }
 
-    /// Rolls the log and saves what it ends with, under one read hold: no write comes between.
-    fn save_now(&self) -> Result<(), Refusal> {
+    /// Rolls the log and saves what it ends with, under one read hold: no write comes between. `false` if a snapshot's deletion came between, in the
+    /// middle of which nothing is saved.
+    fn save_now(&self) -> Result<bool, Refusal> {
         let checkpoints = self.checkpoints();
         let folders = checkpoints.image_folders.lock().clone();
-        let (txid, rolling, saved) = self
+        let done = self
             .lock()
             .read("saveNamespace", |state| {
                 if !state.blocks.safe_mode.is_on() {
                     return Err(Some(not_in_safe_mode()));
+                }
+                if state.tree.has_cleanup() {
+                    return Ok(None);
                 }
                 let txid = Txid(self.journal().roll().0 - 1);
                 let rolling = state.sequences.rolling_upgrade_start.is_some();
@@ -132,19 +140,20 @@ impl Engine {
                 if self.journal().watermark().wait_blocking(txid.next()).is_err() {
                     return Err(None);
                 }
-                Ok((txid, rolling, {
+                Ok(Some((txid, rolling, {
                     let options = &checkpoints.image_options;
                     image::save_with(&*checkpoints.os.disk, &folders, state, context, options)
-                }))
+                })))
             })
             .map_err(|refusal| refusal.unwrap_or_else(|| Refusal::io("The edit log has failed.")))?;
+        let Some((txid, rolling, saved)) = done else { return Ok(false) };
         self.after_save(saved)?;
         self.raise_version(rolling)?;
         *checkpoints.newest.lock() = (txid, Some(self.now().monotonic.0));
         // an older state is of no use to a restart beside a newer image
         arena::purge(&*checkpoints.os.disk, &folders, None);
         self.purge();
-        Ok(())
+        Ok(true)
     }
 
     /// Gives up the folders that took no image.

@@ -7,6 +7,7 @@
 
 mod caching;
 mod checkpoint;
+mod cleanup;
 mod count;
 mod gate;
 mod lock;
@@ -44,6 +45,7 @@ pub struct Engine {
     policy: ArcSwap<Policy>,
     clock: Arc<dyn Clock>,
     reclaim: Notify,
+    cleanup: cleanup::Cleanup,
     cache_scans: caching::CacheScans,
     /// Who counts what a subtree uses, one at a time.
     counts: tokio::sync::Mutex<()>,
@@ -75,6 +77,7 @@ impl Engine {
             policy: ArcSwap::from_pointee(policy),
             clock,
             reclaim,
+            cleanup: cleanup::Cleanup::default(),
             cache_scans: caching::CacheScans::default(),
             counts: tokio::sync::Mutex::default(),
             checkpoints,
@@ -112,7 +115,11 @@ impl Engine {
     }
     /// Frees some inodes of subtrees that were cut off. Returns whether more wait.
     pub fn reclaim_slice(&self, inodes: u64) -> bool {
-        self.lock().write("reclaim", |state| state.reclaim(inodes))
+        self.lock().write("reclaim", |state| {
+            let more = state.reclaim(inodes);
+            self.cleanup.note(state);
+            more
+        })
     }
     /// Both clocks.
     pub fn now(&self) -> Now {

@@ -23,6 +23,8 @@ use vocab::Txid;
 
 /// Pages that are copied in one shared hold: 1 MiB, a fraction of a slice of time.
 const COPIED_PAGES: u32 = 16;
+/// Inodes or steps of a snapshot's deletion done in one hold before a checkpoint may begin.
+const RECLAIMED: u64 = 256;
 /// Pause between chunks that are moved in.
 const MOVE_PAUSE: Duration = Duration::from_millis(2);
 /// How long nothing is tried after a checkpoint that was not made.
@@ -336,7 +338,22 @@ impl Engine {
             return Err(NotMade::Interrupted);
         }
         let pool = Arc::new(ShadowPool::new(online.settings.pool_bytes));
+        loop {
+            if let Some(begun) = self.try_begin_checkpoint(kind, &pool)? {
+                return Ok(begun);
+            }
+            while self.slice(|engine| engine.reclaim_slice(RECLAIMED)) {
+                std::thread::yield_now();
+            }
+        }
+    }
+
+    /// The same, unless a snapshot is being deleted: nothing is written down in the middle of that.
+    fn try_begin_checkpoint(&self, kind: Kind, pool: &Arc<ShadowPool>) -> Result<Option<Begun>, NotMade> {
         self.lock().write("checkpointBegin", |state| {
+            if state.tree.has_cleanup() {
+                return Ok(None);
+            }
             // images of the present layout do not belong into directories that were not taken to it
             let older = self.checkpoints().storage.lock().layout != vocab::LayoutVersion::CURRENT;
             let rolling = state.sequences.rolling_upgrade_start.is_some();
@@ -346,10 +363,10 @@ impl Engine {
             if not_now || self.gate().state() != HaState::Active {
                 return Err(NotMade::NotNow);
             }
-            let rest = state.freeze(&pool);
+            let rest = state.freeze(pool);
             let sets = state.page_sets().iter().map(|pages| pages.frozen().0).collect();
             let txid = Txid(unwritten.unwrap_or_else(|| self.journal().roll()).0 - 1);
-            Ok(Begun { txid, rest, sets, pool })
+            Ok(Some(Begun { txid, rest, sets, pool: pool.clone() }))
         })
     }
 

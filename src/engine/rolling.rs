@@ -63,6 +63,7 @@ impl Engine {
     fn start_now(&self, caller: &Caller) -> crate::Decided<Result<RollingUpgrade, Refusal>> {
         let checkpoints = self.checkpoints();
         self.turn("startRollingUpgrade", caller, |turn| {
+            turn.soft().end_cleanup();
             let view = turn.view();
             if let Some(start) = view.state.sequences.rolling_upgrade_start {
                 return Ok(RollingUpgrade { start, finalized: None, rollback_image: true });

@@ -99,6 +99,7 @@ impl Engine {
             let policy = self.policy.load();
             let mut turn = Turn::new(state, &mut log, &settings, &policy, now, caller, &mut effects);
             let answer = f(&mut turn);
+            self.cleanup.note(state);
             Decided { answer, rests_on: self.journal().last() }
         });
         self.follow(&effects);

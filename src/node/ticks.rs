@@ -96,6 +96,7 @@ async fn collect_snapshots(engine: Arc<Engine>, interval: Duration) {
         if engine.gate().state() == HaState::Active {
             let decided = engine.turn("gcDeletedSnapshot", &caller, snapshot_collect::collect_deleted);
             if let Some(path) = decided.answer {
+                engine.end_cleanup().await;
                 tracing::info!("{path} was deleted before older snapshots and is gone now");
             }
         }

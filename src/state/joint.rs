@@ -212,6 +212,10 @@ impl State {
         let file = self.store.block_file(b).and_then(|file| Some((file, self.store.file(file)?.block_size)));
         match file {
             Some((file, full)) if longest > full => {
+                // what a snapshot's deletion counts must not change in the middle of it
+                if self.tree.waits_for_cleanup(&self.store, file) {
+                    self.end_cleanup();
+                }
                 let last = self.store.block_count_of(file).saturating_sub(1);
                 self.with_usage(file, last, change);
             }

@@ -37,7 +37,9 @@ impl Write for TouchAccessTime {
         let view = turn.view();
         let store = &view.state.store;
         let file = view.state.tree.find(store, self.file).filter(|f| store.kind(*f) == KindTag::File);
-        if let Some(file) = file.filter(|f| view.wants_access_time(*f)) {
+        // while a snapshot above is being deleted, none is noted: the next reader leaves one
+        let waits = |f: &InodeHandle| view.state.tree.waits_for_cleanup(store, *f);
+        if let Some(file) = file.filter(|f| view.wants_access_time(*f) && !waits(f)) {
             let path = view.state.tree.path_of(store, file);
             let atime = view.now.wall;
             turn.log_lazy(Record::Times { path: Cow::Owned(path), mtime: TimeMs(-1), atime });

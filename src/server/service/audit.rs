@@ -14,6 +14,7 @@ use ops::read::owner::{id_of_path, owner_of, owner_of_path};
 use ops::{Operation, View};
 use parking_lot::Mutex;
 use request::{Named, command, named, number, text};
+use std::borrow::Cow;
 use vocab::{Caller, InodeId};
 
 /// Protocol of the line.
@@ -35,6 +36,11 @@ pub(super) enum Seen {
 
 /// Where a call leaves it.
 pub(super) type Slot = Mutex<Seen>;
+
+/// The path in a field of a request, if it is one.
+pub(super) fn path(body: &[u8], field: u32) -> Option<Cow<'_, str>> {
+    text(body, field).filter(|text| text.starts_with('/'))
+}
 
 /// Which inode's owner the line tells, if it does: the field of its path.
 fn owned(operation: Operation) -> Option<u32> {
@@ -198,6 +204,24 @@ pub(super) fn line(
     line
 }
 
+/// Counts the events of a call for its user.
+fn count(shared: &Shared, operation: Operation, caller: &Caller, body: &[u8]) {
+    let events = match operation {
+        Operation::GetBatchedListing => {
+            GetBatchedListingRequestProto::decode(body).map_or(0, |asked| asked.paths.len())
+        }
+        _ => 1,
+    };
+    count_events(shared, caller, &command(operation, body), events as u64);
+}
+
+fn count_events(shared: &Shared, caller: &Caller, command: &str, events: u64) {
+    if let Some(top) = &shared.top {
+        let now = shared.engine.now().wall.0;
+        top.count(u64::try_from(now).unwrap_or(0), command, &caller.user, events);
+    }
+}
+
 /// Makes the events of a call: one at most, but for batched listings.
 fn each_event(
     shared: &Shared,
@@ -208,10 +232,14 @@ fn each_event(
     slot: &Slot,
     mut each: impl FnMut(&Event<'_>),
 ) {
-    if !shared.audit.is_on() {
+    if !shared.audit.is_on() && shared.top.is_none() {
         return;
     }
     let Some(allowed) = verdict(operation, answer) else { return };
+    count(shared, operation, caller, body);
+    if !shared.audit.is_on() {
+        return;
+    }
     let owner = match std::mem::take(&mut *slot.lock()) {
         Seen::Repeated => return,
         Seen::Owner(owner) => owner,
@@ -220,7 +248,7 @@ fn each_event(
             shared.engine.view(name, caller, |view| owner(view, operation, body))
         }
         Seen::Made(text) => {
-            log(shared, caller, allowed, &command(operation, body), Some(&text), RPC);
+            write(shared, caller, allowed, &command(operation, body), Some(&text), Some(RPC));
             return;
         }
         Seen::Nothing => None,
@@ -263,13 +291,18 @@ pub(crate) fn log(
     source: Option<&str>,
     protocol: &str,
 ) {
-    let protocol = Some(protocol).filter(|protocol| !protocol.is_empty());
+    count_events(shared, caller, command, 1);
+    write(shared, caller, allowed, command, source, Some(protocol).filter(|protocol| !protocol.is_empty()));
+}
+
+fn write(shared: &Shared, caller: &Caller, allowed: bool, command: &str, source: Option<&str>, protocol: Option<&str>) {
     let event = Event { allowed, caller, command, source, target: None, owner: None, protocol };
     shared.audit.log(shared.engine.now().wall.0, &event);
 }
 
 /// Hands over the line of a rename that the name node itself made.
 pub(crate) fn rename(shared: &Shared, caller: &Caller, source: &str, target: &str) {
+    count_events(shared, caller, "rename (options=[NONE])", 1);
     if !shared.audit.is_on() {
         return;
     }
@@ -288,7 +321,7 @@ pub(crate) fn rename(shared: &Shared, caller: &Caller, source: &str, target: &st
 
 /// Hands over the line of a call of another protocol, if it has one.
 pub(super) fn other(shared: &Shared, handler: Handler, caller: &Caller, answer: &Answer) {
-    if !shared.audit.is_on() {
+    if !shared.audit.is_on() && shared.top.is_none() {
         return;
     }
     // what succeeds has a line only where Hadoop's server writes one

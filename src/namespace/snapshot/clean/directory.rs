@@ -89,7 +89,7 @@ impl Cleaner<'_> {
                     // what has no past and nothing below it is done at once
                     if self.has_nothing_to_clean(&child, below.task) {
                         self.spent += 1;
-                        if self.spent % CHUNK as u64 == 0 {
+                        if self.spent.is_multiple_of(CHUNK as u64) {
                             return self.then([Step::Below(below)]);
                         }
                         continue;

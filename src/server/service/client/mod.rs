@@ -60,6 +60,14 @@ impl<'a> Request<'a> {
 
 /// Methods that are answered without waiting; `None` for all others.
 pub(super) fn at_once(request: &Request<'_>) -> Option<Answer> {
+    let compares = matches!(
+        request.operation,
+        Operation::GetSnapshotDiffReport | Operation::GetSnapshotDiffReportListing | Operation::GetQuotaUsage
+    );
+    if compares && request.waits_for_cleanup() { None } else { answered(request) }
+}
+
+fn answered(request: &Request<'_>) -> Option<Answer> {
     Some(match request.operation {
         Operation::GetFileInfo => read::file_info(request),
         Operation::GetFileLinkInfo => read::file_link_info(request),
@@ -112,6 +120,10 @@ pub(super) fn at_once(request: &Request<'_>) -> Option<Answer> {
 
 /// Methods that are decided without waiting, and answered when that is durable; `None` for all others.
 pub(super) fn decided(request: &Request<'_>) -> Option<Writing> {
+    if request.waits_for_cleanup() { None } else { written(request) }
+}
+
+fn written(request: &Request<'_>) -> Option<Writing> {
     Some(match request.operation {
         Operation::ModifyAclEntries => extended::modify_acl(request),
         Operation::RemoveAclEntries => extended::remove_acl_entries(request),
@@ -122,7 +134,6 @@ pub(super) fn decided(request: &Request<'_>) -> Option<Writing> {
         Operation::DisallowSnapshot => snapshots::disallow(request),
         Operation::CreateSnapshot => snapshots::create(request),
         Operation::RenameSnapshot => snapshots::rename(request),
-        Operation::DeleteSnapshot => snapshots::delete(request),
         Operation::SetXattr => extended::set_xattr(request),
         Operation::RemoveXattr => extended::remove_xattr(request),
         Operation::Mkdirs => namespace::mkdirs(request),
@@ -173,11 +184,23 @@ pub(super) fn decided(request: &Request<'_>) -> Option<Writing> {
 
 /// Methods that wait in between: between slices of long work, or for the disk.
 pub(super) async fn in_time(request: &Request<'_>) -> Answer {
+    if request.waits_for_cleanup() {
+        while request.waits_for_cleanup() {
+            request.shared.engine.cleanup_ended().await;
+        }
+        if let Some(answer) = answered(request) {
+            return answer;
+        }
+        if let Some(writing) = written(request) {
+            return request.shared.engine.fence(writing?).await;
+        }
+    }
     match request.operation {
         Operation::GetContentSummary => read::content_summary(request).await,
         Operation::GetQuotaUsage => read::quota_usage(request).await,
         Operation::SetQuota => policy::set_quota(request).await,
         Operation::Delete => namespace::delete_when_checked(request).await,
+        Operation::DeleteSnapshot => snapshots::delete(request).await,
         Operation::ListCachePools => caches::pools(request).await,
         Operation::ListCacheDirectives => caches::directives(request).await,
         Operation::AddCacheDirective => caches::add_directive(request).await,
@@ -197,6 +220,16 @@ pub(super) async fn in_time(request: &Request<'_>) -> Answer {
 }
 
 impl Request<'_> {
+    /// Whether the call is about something of which a snapshot is being deleted. The paths of calls are their first fields.
+    fn waits_for_cleanup(&self) -> bool {
+        let engine = &self.shared.engine;
+        engine.has_cleanup()
+            && [1, 2].into_iter().any(|field| {
+                let path = audit::path(self.body, field);
+                path.is_some_and(|path| engine.waits_for_cleanup(path.as_bytes()))
+            })
+    }
+
     /// Reads under a short hold, if the role lets the operation pass.
     fn read<R>(&self, f: impl FnOnce(&View<'_>) -> Result<R, Refusal>) -> Result<R, RemoteException> {
         self.shared.engine.pass(self.operation)?;

@@ -45,10 +45,13 @@ pub(super) fn rename(request: &Request<'_>) -> Writing {
     request.write(operation, |()| Ok(EMPTY))
 }
 
-pub(super) fn delete(request: &Request<'_>) -> Writing {
+pub(super) async fn delete(request: &Request<'_>) -> Answer {
     let asked: DeleteSnapshotRequestProto = decode(request.body.clone())?;
     let (path, name) = (asked.snapshot_root.into_bytes(), asked.snapshot_name.into_bytes());
-    request.write(DeleteSnapshot { path, name }, |()| Ok(EMPTY))
+    let decided = request.write(DeleteSnapshot { path, name }, |()| Ok(EMPTY))?;
+    // who waits for the answer finds the room that the snapshot took
+    request.shared.engine.end_cleanup().await;
+    request.shared.engine.fence(decided).await
 }
 
 pub(super) fn snapshottable(request: &Request<'_>) -> Answer {
