@@ -56,6 +56,8 @@ pub struct State {
     uncommitted: HashMap<BlockId, Block>,
     /// Whether a rolling upgrade was finalized since the start and none has begun again: DataNodes are told (soft).
     pub rolling_upgrade_finalized: bool,
+    /// Up to how many inodes a live deletion frees in its own hold, or steps of a snapshot's deletion it does; the rest goes in slices (soft).
+    pub freed_at_once: u64,
     /// When the recovery of a block was last begun (soft).
     recoveries: HashMap<BlockId, MonotonicMs>,
 }
@@ -87,6 +89,7 @@ impl State {
             satisfier: VecDeque::new(),
             uncommitted: HashMap::new(),
             rolling_upgrade_finalized: false,
+            freed_at_once: joint::FREED_AT_ONCE,
             recoveries: HashMap::new(),
         }
     }

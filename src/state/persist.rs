@@ -53,6 +53,7 @@ impl State {
             satisfier: _,
             uncommitted,
             rolling_upgrade_finalized: _,
+            freed_at_once: _,
             recoveries: _,
         } = self;
         store.write_rest(rest);

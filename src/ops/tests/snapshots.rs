@@ -236,6 +236,35 @@ fn the_past_stays_as_it_was() {
     }
 }
 
+/// Deletions go on in the middle of everything else, a few steps at a time.
+#[test]
+fn a_deletion_in_slices_is_one_in_a_single_hold() {
+    let mut interrupted = 0;
+    for seed in 101..=106 {
+        let mut past = Past::new(seed);
+        past.w.reclaims = false;
+        past.w.state.freed_at_once = 0;
+        for i in 0..600 {
+            past.step();
+            for _ in 0..past.dice.roll(3) {
+                let budget = 1 + past.dice.roll(6);
+                past.w.state.reclaim(budget);
+                if past.w.state.tree.has_cleanup() {
+                    interrupted += 1;
+                    assert_eq!(past.w.state.tree.check(&past.w.state.store), Vec::<String>::new(), "seed {seed}");
+                    let taken = past.taken.iter();
+                    taken.for_each(|((top, name), before)| assert_eq!(&past.dump(top, name), before, "{top} {name}"));
+                }
+            }
+            if i % 40 == 39 {
+                while past.w.state.reclaim(1_000) {}
+                past.check();
+            }
+        }
+    }
+    assert!(interrupted > 200, "{interrupted} looks in the middle");
+}
+
 #[test]
 fn a_file_renamed_out_of_a_snapshot_and_truncated_keeps_its_past() {
     let mut w = World::with_datanodes(1);

@@ -126,7 +126,7 @@ impl State {
 
     /// Frees what little there is of what waits for it; the rest goes in slices. Gives how many inodes went.
     fn free_first(&mut self, cx: &mut Context<'_>) -> u64 {
-        let budget = if cx.mode == Mode::Live { crate::joint::FREED_AT_ONCE } else { u64::MAX };
+        let budget = if cx.mode == Mode::Live { self.freed_at_once } else { u64::MAX };
         let removed = self.free_detached(budget);
         if self.tree.has_detached() {
             cx.effects.push(Effect::Reclaim);
