@@ -16,6 +16,7 @@ mod rare;
 mod reads;
 mod side;
 mod snapshots;
+mod stream;
 mod striped;
 mod successor;
 mod survey;

@@ -3,6 +3,7 @@
 use super::compare::{Chosen, Pairs};
 use super::known;
 use super::side::{Answer, Exchange, NODES, RAW, SAVE, Side, now_ms};
+use super::stream::{Trace, cut};
 use crate::support::namenode::Kind;
 use crate::trials::client::{Client, block_on};
 use crate::trials::conversation::encode;
@@ -35,7 +36,7 @@ pub struct Pair {
     /// Names that both gave to the snapshot that was last taken.
     named: Option<(String, String)>,
     /// Every call, where `IRONROOT_DIFFERENCES` names a folder.
-    trace: Option<std::fs::File>,
+    trace: Option<Trace>,
 }
 
 impl Pair {
@@ -49,8 +50,7 @@ impl Pair {
         let port = |side: &Side| format!(":{}", side.fixture.port());
         pairs.texts.push((port(&java), port(&ours), ":PORT"));
         let folder = std::env::var("IRONROOT_DIFFERENCES").ok();
-        let create = |folder| std::fs::File::create(std::path::Path::new(&folder).join("calls.txt")).expect("a folder");
-        let trace = folder.map(create);
+        let trace = folder.as_deref().map(Trace::begin);
         Some(Pair {
             java,
             ours,
@@ -121,12 +121,7 @@ impl Pair {
         let differs = self.compare(name, &java, &ours);
         self.remember(name, &java, &ours);
         if let Some(trace) = &mut self.trace {
-            let told = |answer: &Answer| {
-                answer.as_ref().map_or_else(|e| cut(&format!("! {}: {}", e.class, e.message)), |m| cut(&m.to_string()))
-            };
-            let mark = if differs.is_ok() { ' ' } else { '#' };
-            let line = format!("{mark} {user} {name} {}\n  - {}\n  + {}\n", cut(request), told(&java), told(&ours));
-            std::io::Write::write_all(trace, line.as_bytes()).expect("a folder");
+            trace.call(differs.is_err(), (user, name, request), &java, &ours);
         }
         let count = self.counts.entry(name.to_owned()).or_default();
         count.0 += 1;
@@ -148,9 +143,15 @@ impl Pair {
         }
         // where Java stops in the middle of a call it has done half of it in memory, and none of it after a restart
         if java.as_ref().is_err_and(|refusal| refusal.class == "java.lang.IllegalStateException") {
-            self.restart();
+            self.start_again();
         }
         java
+    }
+
+    fn written_down(&mut self, event: &str) {
+        if let Some(trace) = &mut self.trace {
+            trace.event(event);
+        }
     }
 
     /// What later requests name: the block that was given, tokens, a snapshot's name.
@@ -271,6 +272,7 @@ impl Pair {
 
     /// The writer has written a block, given by Java's numbers, to all DataNodes of both.
     pub fn receive(&mut self, id: u64, stamp: u64, length: u64) {
+        self.written_down(&format!("!receive\t{id}\t{stamp}\t{length}"));
         let block = |side: &Side, id, stamp| ExtendedBlockProto {
             pool_id: side.nodes[0].pool.clone(),
             block_id: id,
@@ -288,12 +290,14 @@ impl Pair {
 
     /// The writer has written the block that was just given, of a group its first cell, and what protects that.
     pub fn receive_placed(&mut self, length: u64) {
+        self.written_down(&format!("!placed\t{length}"));
         let Some((java, ours)) = self.placed.take() else { return };
         self.each(|side| side.receive_placed(if side.is_first { &java } else { &ours }, length));
     }
 
     /// What goes on in the background of both comes to its end.
     pub fn settle(&mut self) {
+        self.written_down("!settle");
         // Java looks at its queues every second
         let mut quiet = 0;
         while quiet < 4 {
@@ -305,6 +309,11 @@ impl Pair {
 
     /// Both start again, in order and without notice in turns.
     pub fn restart(&mut self) {
+        self.written_down("!restart");
+        self.start_again();
+    }
+
+    fn start_again(&mut self) {
         self.restarts += 1;
         let crash = self.restarts.is_multiple_of(2);
         self.each(|side| {
@@ -319,14 +328,19 @@ impl Pair {
 
     /// Each takes the directory of the other over, shows what is in it, and gives it back.
     pub fn exchanged(&mut self, show: impl FnOnce(&mut Pair)) {
-        let other = |kind| if kind == Kind::Java { Kind::Ironroot } else { Kind::Java };
-        self.restarts += 2;
-        self.each(|side| side.hand_over(other(side.fixture.kind)));
+        self.exchange();
         self.settle();
-        self.taken_over = true;
         show(self);
-        self.taken_over = false;
+        self.exchange();
+    }
+
+    /// Each takes the directory of the other over.
+    pub fn exchange(&mut self) {
+        self.written_down("!exchange");
+        let other = |kind| if kind == Kind::Java { Kind::Ironroot } else { Kind::Java };
+        self.restarts += 1;
         self.each(|side| side.hand_over(other(side.fixture.kind)));
+        self.taken_over = !self.taken_over;
     }
 
     /// Both save their namespaces.
@@ -367,14 +381,6 @@ impl Pair {
             assert!(rare.is_empty(), "too rare: {rare:?}");
         }
     }
-}
-
-fn cut(text: &str) -> String {
-    let chars: Vec<char> = text.chars().collect();
-    if chars.len() <= 700 {
-        return text.to_owned();
-    }
-    chars[..400].iter().chain(&['.', '.', '.']).chain(&chars[chars.len() - 200..]).collect()
 }
 
 /// An answer with when the call began and ended.

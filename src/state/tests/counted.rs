@@ -1,5 +1,6 @@
 //! What quotas count at every step is what a count of the whole finds: files that are written, names that snapshots know, policies that change.
 
+use super::shown::otherwise;
 use super::{World, block, permission};
 use crate::{Effects, Fit, Mode, State};
 use edit::Record;
@@ -289,6 +290,7 @@ fn run(steps: &[Step]) -> Option<(usize, Vec<String>, Vec<String>)> {
         let Some(record) = w.record(*step) else { continue };
         let Fit::Fits(fitted) = w.fit(&record) else { continue };
         log.push(format!("{record:?}"));
+        let shown = w.shown();
         let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             w.state.apply(&record, fitted, &w.policy, Mode::Restart, &mut Effects::new(Mode::Restart));
             while w.state.reclaim(1_000) {}
@@ -298,6 +300,7 @@ fn run(steps: &[Step]) -> Option<(usize, Vec<String>, Vec<String>)> {
         }
         let mut wrong = w.state.tree.check(&w.state.store);
         wrong.extend(w.drift());
+        wrong.extend(otherwise(&shown, &w.shown()));
         if !wrong.is_empty() {
             return Some((at, log, wrong));
         }

@@ -6,6 +6,7 @@ mod mismatches;
 mod odd;
 mod persist;
 mod rules;
+mod shown;
 
 use crate::{Applied, Effects, Fit, Mismatch, Mode, RootAttributes, State};
 use edit::Record;

@@ -155,11 +155,13 @@ impl Cleaner<'_> {
         let made = std::mem::take(&mut known.made);
         self.then([Step::Came { directory, snapshot, prior, known, at: 0, found: Vec::new() }]);
         if !made.is_empty() {
-            // of what was made between the prior snapshot and the one deleted, the copies for the latter go; all of it where nobody needs it
+            // of what was made between the prior snapshot and the one deleted, the copies for the latter go; all of it where nobody needs it: a
+            // directory that was renamed away has a diff of the last snapshot that knows it, and if that is this one and there is no other way to it,
+            // no later one shows it. Any other directory may be shown by a later one though it has no diff of it
             let references = self.tree.snapshots.references.get(&directory);
-            let ways = references.map_or(1, |r| r.names.len() + usize::from(r.target.is_some()));
+            let is_only = references.is_some_and(|r| r.names.len() + usize::from(r.target.is_some()) == 1);
             let is_last = at + 1 == self.diffs(directory).len();
-            let destroy = ways == 1 && is_last && !self.tree.is_present(self.store, directory);
+            let destroy = is_only && is_last && !self.tree.is_present(self.store, directory);
             self.begin_gather(directory, prior, false, Then::Made { snapshot, made, destroy });
         }
     }
