@@ -1,12 +1,13 @@
 //! What a snapshot shows: it stays as it is until the snapshot itself goes.
 
 use super::World;
-use record::{InodeHandle, KindTag};
+use record::{Features, InodeHandle, KindTag};
 use std::collections::BTreeMap;
 use vocab::SnapshotId;
 
-/// Of each snapshot the paths below its directory, with the id of what is there.
-pub(super) type Shown = BTreeMap<SnapshotId, BTreeMap<String, String>>;
+/// Of each snapshot the paths below its directory, with what is there, and of a file that no longer grows its length and blocks.
+pub(super) type Shown = BTreeMap<SnapshotId, Paths>;
+type Paths = BTreeMap<String, (String, Option<String>)>;
 
 impl World {
     /// What all snapshots show.
@@ -21,7 +22,7 @@ impl World {
         all
     }
 
-    fn show(&self, directory: InodeHandle, snapshot: SnapshotId, above: &str, paths: &mut BTreeMap<String, String>) {
+    fn show(&self, directory: InodeHandle, snapshot: SnapshotId, above: &str, paths: &mut Paths) {
         let (tree, store) = (&self.state.tree, &self.state.store);
         for child in tree.children_at(store, directory, snapshot) {
             let path = format!("{above}/{}", String::from_utf8_lossy(child.name(store)));
@@ -29,11 +30,29 @@ impl World {
             let inode = tree.inode_at(store, child.inode, snapshot);
             let kind = store.kind(child.inode);
             let what = format!("{:?} {:?} {:?} {:?}", kind, inode.id, inode.mode, inode.user);
-            paths.insert(path.clone(), what);
+            // what is being written may become shorter by a record of this test
+            let is_fixed = !store.features(child.inode).contains(Features::CONSTRUCTION);
+            let bytes = (kind == KindTag::File && is_fixed).then(|| self.bytes(child.inode, snapshot));
+            paths.insert(path.clone(), (what, bytes));
             if kind == KindTag::Directory {
                 self.show(child.inode, snapshot, &path, paths);
             }
         }
+    }
+
+    /// Length and blocks of a file, of which there must be enough.
+    fn bytes(&self, file: InodeHandle, snapshot: SnapshotId) -> String {
+        let (tree, store) = (&self.state.tree, &self.state.store);
+        let length = tree.file_length_at(store, file, snapshot);
+        let (mut before, mut ids) = (0, Vec::new());
+        for b in tree.blocks_at(store, file, snapshot) {
+            let block = store.block_core(b);
+            if before < length {
+                ids.push(block.id.0);
+            }
+            before += block.length;
+        }
+        if before < length { format!("{length} bytes, {before} there") } else { format!("{length} bytes in {ids:?}") }
     }
 }
 
@@ -42,9 +61,11 @@ pub(super) fn otherwise(before: &Shown, after: &Shown) -> Vec<String> {
     let mut wrong = Vec::new();
     for (snapshot, paths) in before {
         let Some(now) = after.get(snapshot) else { continue };
-        for (path, what) in paths {
-            if now.get(path) != Some(what) {
-                wrong.push(format!("{snapshot:?} showed {path}: {what}, now {:?}", now.get(path)));
+        for (path, (what, bytes)) in paths {
+            let same =
+                now.get(path).is_some_and(|(now, b)| now == what && (bytes.is_none() || b.is_none() || b == bytes));
+            if !same {
+                wrong.push(format!("{snapshot:?} showed {path}: {what} {bytes:?}, now {:?}", now.get(path)));
             }
         }
         for path in now.keys().filter(|path| !paths.contains_key(*path)) {
