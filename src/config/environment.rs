@@ -51,6 +51,11 @@ impl Environment {
         Environment { properties, variables }
     }
 
+    /// The folder of logs, where one is set.
+    pub fn log_folder(&self) -> Option<std::path::PathBuf> {
+        self.properties.get("hadoop.log.dir").filter(|folder| !folder.is_empty()).map(Into::into)
+    }
+
     /// The folder of logs; the working directory where none is set.
     pub fn log_directory(&self) -> std::path::PathBuf {
         self.properties.get("hadoop.log.dir").map_or_else(Default::default, Into::into)

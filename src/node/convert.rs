@@ -211,14 +211,17 @@ pub fn trash(settings: &Settings) -> Option<server::trash::Trash> {
     server::trash::Trash::new(keep, every, defaults.trash_cleans_root, defaults.homes.clone())
 }
 
-/// What the pages obey.
-pub fn web(settings: &Settings) -> server::http::WebSettings {
+/// What the pages obey. `logs` is the folder of logs, if there is one.
+pub fn web(settings: &Settings, logs: Option<std::path::PathBuf>) -> server::http::WebSettings {
     let (http, checkpoints) = (&settings.http, &settings.checkpoints);
     server::http::WebSettings {
         frame_options: http.frame_options.clone(),
         static_user: http.static_user.clone(),
         prometheus: http.prometheus,
         administrators: http.administrators.as_deref().map(AccessList::parse),
+        log_readers: http.log_readers.as_deref().map(AccessList::parse),
+        logs: logs.filter(|_| http.logs).map(|folder| server::http::Logs { folder, aliases: http.log_aliases }),
+        levels: super::logging::levels(),
         transfers: server::http::Transfers {
             bytes_per_second: checkpoints.transfer_bytes_per_second,
             period: checkpoints.period,

@@ -1,6 +1,8 @@
 //! The log: lines on standard error in the form that operators of Hadoop know.
 
+use observe::levels::{Level, Levels};
 use std::fmt;
+use std::sync::{Arc, OnceLock};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Subscriber};
 use tracing_subscriber::EnvFilter;
@@ -12,15 +14,32 @@ use tracing_subscriber::registry::LookupSpan;
 pub fn start() {
     let rust = std::env::var("RUST_LOG").ok().filter(|text| !text.is_empty());
     let hadoop = std::env::var("HADOOP_ROOT_LOGGER").unwrap_or_default();
-    let filter = EnvFilter::new(rust.unwrap_or_else(|| level_of(&hadoop).to_owned()));
+    let first = rust.unwrap_or_else(|| level_of(&hadoop).to_owned());
     let subscriber = tracing_subscriber::fmt()
-        .with_env_filter(filter)
+        .with_env_filter(EnvFilter::new(&first))
         .with_ansi(false)
         .with_writer(std::io::stderr)
         .event_format(Lines)
-        .finish();
+        .with_filter_reloading();
+    let handle = subscriber.reload_handle();
     // a second log in one process would be a mistake of ours; the first one stays
-    _ = tracing::subscriber::set_global_default(subscriber);
+    if tracing::subscriber::set_global_default(subscriber.finish()).is_ok() {
+        let root = Level::parse(hadoop.split(',').next().unwrap_or("").trim()).unwrap_or(Level::Info);
+        let apply = move |filter: &str| match EnvFilter::try_new(filter).map(|filter| handle.reload(filter)) {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::warn!("the levels of the log stay: {error}"),
+            Err(error) => tracing::warn!("the levels of the log stay: {error}"),
+        };
+        _ = LEVELS.set(Arc::new(Levels::new(root, first, apply)));
+    }
+}
+
+/// Of the one log of the process.
+static LEVELS: OnceLock<Arc<Levels>> = OnceLock::new();
+
+/// Levels of the log, once it is open.
+pub fn levels() -> Option<Arc<Levels>> {
+    LEVELS.get().cloned()
 }
 
 /// The filter for a log4j root logger such as `DEBUG,console`.

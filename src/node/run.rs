@@ -122,7 +122,9 @@ impl Running {
         let started_ms = os.clock.wall_ms();
         let progress = Arc::new(StartupProgress::default());
         let listener = ports::bind_http(&settings.addresses).await?;
-        let web = Arc::new(Web::new(progress.clone(), Box::new(Pages(configuration.clone())), convert::web(&settings)));
+        let environment = crate::config::Environment::of_process();
+        let pages = convert::web(&settings, environment.log_folder());
+        let web = Arc::new(Web::new(progress.clone(), Box::new(Pages(configuration.clone())), pages));
         let http = server::http::Server::start(listener, web.clone()).map_err(StartError::system("HTTP server"))?;
         tracing::info!("Starting web server at: http://{}", http.address());
         // a port that is taken is known before the load; clients find the ports closed until it is over
@@ -140,7 +142,7 @@ impl Running {
         };
         let audit = audit::open(&settings.audit, &source);
         let roots = directories.list.iter().map(|directory| directory.location.root.clone()).collect();
-        let logs = crate::config::Environment::of_process().log_directory();
+        let logs = environment.log_directory();
         let files = reload::Files {
             source,
             roots,
@@ -311,6 +313,7 @@ fn shared(
         identity,
         reload: Arc::new(files),
         audit,
+        top: settings.audit.top.clone().map(observe::top::Top::new),
         reconfiguration: Arc::default(),
         ports: Default::default(),
         loaded_image_ms,

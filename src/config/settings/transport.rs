@@ -92,6 +92,12 @@ pub struct Http {
     /// Users and groups that alone may see beans and configuration (`dfs.cluster.administrators`), if not all may
     /// (`hadoop.security.instrumentation.requires.admin`; only where `hadoop.security.authorization` is on).
     pub administrators: Option<String>,
+    /// The same for logs and their levels: only `hadoop.security.authorization` counts.
+    pub log_readers: Option<String>,
+    /// Logs are served (`hadoop.http.logs.enabled`).
+    pub logs: bool,
+    /// Links among them are followed (`hadoop.jetty.logs.serve.aliases`).
+    pub log_aliases: bool,
 }
 
 /// Which of HTTP and HTTPS are served.
@@ -116,15 +122,18 @@ impl Http {
             }
         };
         let frame_options = reader.text("dfs.xframe.value")?;
-        let restricted = reader.boolean("hadoop.security.instrumentation.requires.admin")?
-            && reader.boolean("hadoop.security.authorization")?;
+        let authorization = reader.boolean("hadoop.security.authorization")?;
+        let restricted = reader.boolean("hadoop.security.instrumentation.requires.admin")? && authorization;
         let administrators = reader.raw("dfs.cluster.administrators")?.unwrap_or_default();
         Ok(Http {
             policy,
             frame_options: reader.boolean("dfs.xframe.enabled")?.then_some(frame_options),
             static_user: reader.text("hadoop.http.staticuser.user")?,
             prometheus: reader.boolean("hadoop.prometheus.endpoint.enabled")?,
-            administrators: restricted.then_some(administrators),
+            administrators: restricted.then(|| administrators.clone()),
+            log_readers: authorization.then_some(administrators),
+            logs: reader.boolean("hadoop.http.logs.enabled")?,
+            log_aliases: reader.boolean("hadoop.jetty.logs.serve.aliases")?,
         })
     }
 }

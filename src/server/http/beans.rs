@@ -380,6 +380,7 @@ impl NameNodeBeans {
             ("CapacityTotal", stats.capacity.into()),
             ("CapacityUsed", stats.used.into()),
             ("CapacityRemaining", stats.remaining.into()),
+            ("TopUserOpCounts", super::top::counts(&self.shared)),
             ("ReconstructionQueuesInitProgress", seen.scanned.into()),
             ("NumLiveDataNodes", stats.live.into()),
             ("NumDeadDataNodes", stats.dead.into()),

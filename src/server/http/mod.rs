@@ -11,15 +11,20 @@ mod image;
 pub mod jmx;
 pub mod json;
 mod listen;
+mod log_level;
+mod logs;
 mod metrics;
 mod pages;
 mod progress;
 mod slow;
+mod stacks;
+mod top;
 
 pub use beans::NameNodeBeans;
 pub(crate) use beans::nobody;
 pub use image::Transfers;
 pub use listen::{Remote, Server, bind};
+pub use logs::Logs;
 
 use axum::Router;
 use axum::extract::{Query, Request, State};
@@ -27,6 +32,7 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use observe::levels::Levels;
 use observe::progress::StartupProgress;
 use security::service::AccessList;
 use std::collections::HashMap;
@@ -76,7 +82,7 @@ pub trait Node: Send + Sync {
 }
 
 /// What the pages obey.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct WebSettings {
     /// `X-FRAME-OPTIONS` header, if it is sent.
     pub frame_options: Option<String>,
@@ -84,8 +90,14 @@ pub struct WebSettings {
     pub static_user: String,
     /// `/prom` is served (`hadoop.prometheus.endpoint.enabled`).
     pub prometheus: bool,
-    /// Who alone may see beans and configuration, if not all may.
+    /// Who alone may see beans, configuration and threads, if not all may.
     pub administrators: Option<AccessList>,
+    /// Who alone may see logs and change their levels, if not all may.
+    pub log_readers: Option<AccessList>,
+    /// The logs that are served, if they are.
+    pub logs: Option<Logs>,
+    /// Levels of the log, where they can be changed.
+    pub levels: Option<Arc<Levels>>,
     /// Limits of image transfers.
     pub transfers: Transfers,
 }
@@ -123,6 +135,11 @@ pub fn router(web: Arc<Web>) -> Router {
         .route("/startupProgress", get(startup_progress))
         .route("/prom", get(prometheus))
         .route("/fsck", get(fsck::page))
+        .route("/stacks", get(stacks_page))
+        .route("/logLevel", get(log_level::page))
+        .route("/logs", get(logs::page))
+        .route("/logs/", get(logs::page))
+        .route("/logs/{*path}", get(logs::page))
         .route("/imagetransfer", get(image::get).put(image::put))
         .fallback(async |request: Request| pages::error(StatusCode::NOT_FOUND, request.uri().path(), "Not Found"))
         .method_not_allowed_fallback(async |request: Request| {
@@ -165,8 +182,8 @@ fn body(kind: &'static str, text: String) -> Response {
 }
 
 /// The refusal of a page that only administrators may see. Over HTTP everybody is the static user, unless proven to be somebody else.
-async fn forbidden(web: &Web, path: &str) -> Option<Response> {
-    let administrators = web.settings.administrators.as_ref()?;
+async fn forbidden(web: &Web, administrators: Option<&AccessList>, path: &str) -> Option<Response> {
+    let administrators = administrators?;
     let shared = web.node.get().and_then(|node| node.shared());
     let user = &web.settings.static_user;
     let groups = match shared {
@@ -181,7 +198,7 @@ async fn forbidden(web: &Web, path: &str) -> Option<Response> {
 }
 
 async fn jmx_page(State(web): Shared, Query(parameters): Parameters, uri: Uri) -> Response {
-    if let Some(refusal) = forbidden(&web, uri.path()).await {
+    if let Some(refusal) = forbidden(&web, web.settings.administrators.as_ref(), uri.path()).await {
         return refusal;
     }
     let parameter = |name: &str| parameters.get(name).map(String::as_str);
@@ -206,7 +223,7 @@ async fn prometheus(State(web): Shared, request: Request) -> Response {
 
 /// The format follows the `Accept` header alone. A key that is not set is a 404 without a body.
 async fn conf(State(web): Shared, headers: HeaderMap, Query(parameters): Parameters, uri: Uri) -> Response {
-    if let Some(refusal) = forbidden(&web, uri.path()).await {
+    if let Some(refusal) = forbidden(&web, web.settings.administrators.as_ref(), uri.path()).await {
         return refusal;
     }
     let accept = headers.get(header::ACCEPT).and_then(|v| v.to_str().ok()).unwrap_or("");
@@ -218,6 +235,14 @@ async fn conf(State(web): Shared, headers: HeaderMap, Query(parameters): Paramet
     };
     let status = if text.is_some() { StatusCode::OK } else { StatusCode::NOT_FOUND };
     (status, body(kind, text.unwrap_or_default())).into_response()
+}
+
+async fn stacks_page(State(web): Shared, uri: Uri) -> Response {
+    if let Some(refusal) = forbidden(&web, web.settings.administrators.as_ref(), uri.path()).await {
+        return refusal;
+    }
+    let text = tokio::task::spawn_blocking(stacks::text).await.unwrap_or_default();
+    body("text/plain;charset=utf-8", text)
 }
 
 async fn is_active(State(web): Shared, request: Request) -> Response {

@@ -16,6 +16,9 @@ pub const INDEX: &str = r#"<!DOCTYPE html>
 <li><a href="/jmx">all beans</a></li>
 <li><a href="/conf">configuration</a></li>
 <li><a href="/startupProgress">start-up progress</a></li>
+<li><a href="/logs/">logs</a></li>
+<li><a href="/logLevel">levels of the log</a></li>
+<li><a href="/stacks">threads</a></li>
 </ul>
 </body>
 </html>
@@ -37,6 +40,6 @@ pub fn error(status: StatusCode, path: &str, message: &str) -> Response {
     (status, headers, html).into_response()
 }
 
-fn escaped(text: &str) -> String {
+pub(super) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
