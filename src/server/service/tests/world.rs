@@ -164,6 +164,7 @@ pub fn start_for(kind: PortKind, users: impl FnOnce(Users) -> Users) -> World {
         },
         reload: Arc::new(Nothing),
         audit: observe::audit::AuditLog::off(),
+        top: None,
         reconfiguration: Default::default(),
         ports: Default::default(),
         loaded_image_ms: 0,
