@@ -161,6 +161,8 @@ pub struct Shared {
     pub ports: OnceLock<Vec<PortFigures>>,
     /// The audit log.
     pub audit: AuditLog,
+    /// Who asks most, if it is counted.
+    pub top: Option<observe::top::Top>,
     /// The last change of settings, if there was one.
     pub reconfiguration: Arc<Reconfiguration>,
     /// When the image that was loaded was saved, milliseconds since 1970.
