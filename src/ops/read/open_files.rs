@@ -87,7 +87,8 @@ pub fn list_open_files(view: &View<'_>, after: InodeId, path: &[u8], which: Whic
 /// Components of a path as Java's `Path` has it, without `.` and `..`; `None` if that is no path of this file system: `//x/y` names another host's, and
 /// nothing is above the root.
 fn normal(path: &[u8]) -> Option<Vec<&[u8]>> {
-    if path.starts_with(b"//") && path.len() > 2 {
+    let names_a_host = path.strip_prefix(b"//").is_some_and(|host| host.first().is_some_and(|byte| *byte != b'/'));
+    if names_a_host {
         return None;
     }
     let mut normal = Vec::new();
@@ -110,6 +111,8 @@ mod tests {
         let shown = |path: &str| normal(path.as_bytes()).map(|parts| String::from_utf8(parts.join(&b'/')).unwrap());
         assert_eq!(shown("/"), Some(String::new()));
         assert_eq!(shown("//"), Some(String::new()));
+        assert_eq!(shown("////"), Some(String::new()));
+        assert_eq!(shown("///a//b"), Some("a/b".to_owned()), "of the host without a name, which is this one");
         assert_eq!(shown("/a//b/"), Some("a/b".to_owned()));
         assert_eq!(shown("/a/./b/../c"), Some("a/c".to_owned()));
         assert_eq!(shown("//a/b"), None);

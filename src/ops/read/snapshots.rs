@@ -4,7 +4,7 @@ use crate::View;
 use crate::checks::check_absolute;
 use crate::status::FileStatus;
 use crate::write::snapshots::{directory_of, root_of};
-use namespace::snapshot::report::{Change, Cursor, Listing};
+use namespace::snapshot::report::{Change, Cursor, Listing, Scope};
 use namespace::{Resolved, Walk, Wanted};
 use record::{InodeHandle, KindTag};
 use vocab::path::compare_names;
@@ -80,6 +80,10 @@ pub struct SnapshotStatus<'a> {
 /// `FileNotFound`, `PathIsNotDirectory`, `ParentNotDirectory`, `Snapshot` for a directory that does not allow any; access.
 pub fn get_snapshot_listing<'a>(view: &View<'a>, path: &[u8]) -> Result<Vec<SnapshotStatus<'a>>, Refusal> {
     check_absolute(path)?;
+    // reserved names mean nothing here
+    if path.starts_with(b"/.reserved/") {
+        return Err(Refusal::not_found(format!("Directory does not exist: {}", view.path_text(path))));
+    }
     let resolved = view.state.tree.resolve(&view.state.store, path)?;
     // Quirk: a_file_above_a_snapshot_root_is_no_access_refusal: unlike other reads this one names the file as it is
     let checker = view.checker();
@@ -110,7 +114,7 @@ pub fn get_snapshot_listing<'a>(view: &View<'a>, path: &[u8]) -> Result<Vec<Snap
 struct Asked {
     /// The directory that has the snapshots.
     root: InodeHandle,
-    scope: InodeHandle,
+    scope: Scope,
     from: SnapshotId,
     to: SnapshotId,
 }
@@ -169,6 +173,8 @@ fn asked(view: &View<'_>, path: &[u8], from: &str, to: &str) -> Result<Asked, Re
             Err(Refusal::Snapshot(text.into()))
         }
     };
+    let own = tree.snapshot_root(store, scope).and_then(|root| root.by_id(resolved.snapshot()));
+    let scope = Scope { directory: scope, is_snapshot: own.is_some() };
     Ok(Asked { root: directory, scope, from: named(from)?, to: named(to)? })
 }
 

@@ -136,8 +136,11 @@ impl Write for Rename {
             }
             return Ok(true);
         }
-        if check_target(&view, inode, &from, &to).is_err() || to.last().is_some() || to.parent().is_none() {
-            return Ok(false);
+        match check_target(&view, inode, &from, &to) {
+            Err(refusal @ Refusal::InvalidPath(_)) => return Err(refusal),
+            Err(_) => return Ok(false),
+            Ok(()) if to.last().is_some() || to.parent().is_none() => return Ok(false),
+            Ok(()) => {}
         }
         view.check_snapshots_of_rename(inode, &from, &to)?;
         view.check_move_between_zones(&from, &to)?;

@@ -21,11 +21,19 @@ fn snapshot(text: String) -> Refusal {
 /// # Errors
 /// `FileNotFound`, `PathIsNotDirectory`.
 pub(crate) fn directory_of(view: &View<'_>, resolved: &Resolved<'_>) -> Result<InodeHandle, Refusal> {
-    let path = resolved.path_text();
+    directory_as(view, resolved, || resolved.path_text())
+}
+
+/// As [`directory_of`], for a path that is shown otherwise.
+fn directory_as(
+    view: &View<'_>,
+    resolved: &Resolved<'_>,
+    shown: impl FnOnce() -> Arc<str>,
+) -> Result<InodeHandle, Refusal> {
     match resolved.last() {
-        None => Err(Refusal::not_found(format!("Directory does not exist: {path}"))),
+        None => Err(Refusal::not_found(format!("Directory does not exist: {}", shown()))),
         Some(inode) if view.state.store.kind(inode) == KindTag::Directory => Ok(inode),
-        Some(_) => Err(Refusal::PathIsNotDirectory(path)),
+        Some(_) => Err(Refusal::PathIsNotDirectory(shown())),
     }
 }
 
@@ -108,7 +116,7 @@ impl Write for AllowSnapshot {
         let view = turn.view();
         view.check_safe_mode(|| format!("Cannot allow snapshot for {}", view.path_text(&self.path)))?;
         let resolved = walked(&view, &self.path)?;
-        let directory = directory_of(&view, &resolved)?;
+        let directory = directory_as(&view, &resolved, || view.path_text(&self.path))?;
         let (tree, store) = (&view.state.tree, &view.state.store);
         let mut others: Vec<_> = tree.snapshots.roots().filter(|(_, root)| root.directory != directory).collect();
         in_order_of_hadoop(&mut others);
@@ -164,7 +172,7 @@ impl Write for DisallowSnapshot {
         let view = turn.view();
         view.check_safe_mode(|| format!("Cannot disallow snapshot for {}", view.path_text(&self.path)))?;
         let resolved = walked(&view, &self.path)?;
-        let directory = directory_of(&view, &resolved)?;
+        let directory = directory_as(&view, &resolved, || view.path_text(&self.path))?;
         let Some(root) = view.state.tree.snapshot_root(&view.state.store, directory) else { return Ok(()) };
         if !root.snapshots.is_empty() {
             return Err(snapshot(format!(
@@ -205,7 +213,7 @@ impl Write for CreateSnapshot {
         let resolved = owned(&view, &self.path)?;
         let name = if self.name.is_empty() {
             default_name(view.now.wall).into_bytes()
-        } else if matches!(&self.name[..], b"." | b".." | b".snapshot")
+        } else if matches!(&self.name[..], b"." | b".." | b".snapshot" | b".reserved")
             || self.name.iter().any(|b| matches!(b, b'/' | b':'))
         {
             return Err(invalid_path(&format!("Invalid snapshot name: {}", view.path_text(&self.name))));
