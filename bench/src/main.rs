@@ -12,6 +12,7 @@ mod memory;
 mod operations;
 mod replay;
 mod reports;
+mod snapshots;
 mod startup;
 mod world;
 
@@ -24,6 +25,7 @@ const USAGE: &str = "usage: bench instructions [OPERATIONS]   instructions under
        bench reports [REPLICAS]          replicas per second of full block reports
        bench replay [RECORDS] [--java]   replay of a log, also by a Java name node if asked
        bench image [FILES]               load and save of an image
+       bench snapshots [COUNT] [RENAMED] many snapshots, and many files renamed out of one
        bench startup [--files N] ...     start of a whole name node, beside Java's
        bench memory [--files N] ...      what a file costs in memory, beside Java's
        bench latency [--files N] ...     how long others wait while one does much
@@ -41,6 +43,7 @@ fn main() -> ExitCode {
         Some("latency") => Some(latency::run(&words[1..])),
         Some("memory") => Some(memory::run(&words[1..])),
         Some("replay") => number(1, 500_000).map(|n| replay::table(n, words.iter().any(|w| w == "--java"))),
+        Some("snapshots") => number(1, 10_000).and_then(|count| Some(snapshots::table(count, number(2, 1_000_000)?))),
         Some("image") => number(1, 1_000_000).map(image::table),
         _ => None,
     };
