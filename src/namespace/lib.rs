@@ -81,6 +81,18 @@ pub struct RootAttributes<'a> {
 }
 
 impl Tree {
+    /// Bytes held in pages, by part.
+    pub fn memory(&self) -> [(&'static str, usize); 6] {
+        [
+            ("Children", self.lists.memory_bytes()),
+            ("Acls", self.acls.memory_bytes()),
+            ("Xattrs", self.xattrs.memory_bytes()),
+            ("Quotas", self.quotas.memory_bytes()),
+            ("Constructions", self.constructions.memory_bytes()),
+            ("Symlinks", self.symlinks.memory_bytes()),
+        ]
+    }
+
     /// A tree of nothing but the root, as a format leaves it: mode 0755 or as given, no times, namespace quota 2^63-1.
     pub fn new(store: &mut Store, attributes: RootAttributes<'_>) -> Tree {
         let user = store.intern_user(attributes.user);

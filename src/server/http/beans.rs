@@ -113,7 +113,8 @@ impl super::Node for NameNodeBeans {
             9 => bean("sun.management.MemoryImpl", metrics::memory()),
             10 => bean("com.sun.management.internal.HotSpotThreadImpl", metrics::threading()),
             11 => bean("com.sun.management.internal.OperatingSystemImpl", metrics::system()),
-            _ => Bean::new(name, "StateLock", metrics::lock(self)),
+            12 => Bean::new(name, "StateLock", metrics::lock(self)),
+            _ => bean("Memory", metrics::parts(self)),
         })
     }
 

@@ -91,6 +91,26 @@ pub(super) fn memory() -> Attributes {
     ]
 }
 
+/// What the parts of the namespace take, in bytes of pages that are in use; what is not in them (past, storages' lists of blocks, queues, connections) is the
+/// difference to the anonymous memory of the process.
+pub(super) fn parts(beans: &NameNodeBeans) -> Attributes {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let (store, tree) = beans.shared.engine.lock().read("jmx", |state| (state.store.memory(), state.tree.memory()));
+    let store = [
+        ("Inodes", store.inodes),
+        ("Blocks", store.blocks),
+        ("Names", store.names),
+        ("Lists", store.lists),
+        ("InodeIndex", store.inode_index),
+        ("BlockIndex", store.block_index),
+        ("Shared", store.shared),
+    ];
+    let mut attributes: Attributes =
+        store.into_iter().chain(tree).map(|(name, bytes)| (name, (bytes as u64).into())).collect();
+    attributes.push(("ResidentAnonymous", (field(&status, "RssAnon") << 10).into()));
+    attributes
+}
+
 /// `java.lang:type=OperatingSystem`.
 pub(super) fn system() -> Attributes {
     let process = Process::look();

@@ -39,7 +39,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 /// Names of the beans that there always are, in the order they are listed; two for each RPC port follow.
-pub const BEANS: [&str; 13] = [
+pub const BEANS: [&str; 14] = [
     "Hadoop:service=NameNode,name=FSNamesystem",
     "Hadoop:service=NameNode,name=NameNodeStatus",
     "Hadoop:service=NameNode,name=NameNodeInfo",
@@ -53,6 +53,7 @@ pub const BEANS: [&str; 13] = [
     "java.lang:type=Threading",
     "java.lang:type=OperatingSystem",
     "Ironroot:name=StateLock",
+    "Ironroot:name=Memory",
 ];
 
 /// The configuration as `/conf` shows it; the binary knows it.
