@@ -149,6 +149,10 @@ pub trait Service: Send + Sync + 'static {
         std::future::ready(())
     }
 
+    /// Brings [`Service::reached`] to where it can get in a moment, on this thread. For a connection that brings many calls at once, while it has
+    /// nothing else to do; may do nothing.
+    fn reach_now(&self) {}
+
     /// The mark of the held answer that came with this is reached. In the order of the calls of a connection.
     fn noted(&self, _note: Self::Note) {}
 

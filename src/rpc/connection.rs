@@ -216,7 +216,11 @@ impl<'a, S: Service> Connection<'a, S> {
                 Err((ids, error)) => self.fail(&ids, error),
             }
         }
-        gather::taken((self.started - before) as usize);
+        let taken = (self.started - before) as usize;
+        gather::taken(taken);
+        if starved && self.held.len() > 0 && gather::is_most(taken) {
+            self.port.service.reach_now();
+        }
         starved
     }
 

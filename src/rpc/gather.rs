@@ -101,6 +101,10 @@ impl Gathering {
         }
     }
 
+    fn is_most(&self, calls: usize) -> bool {
+        !self.pause.is_zero() && calls * 2 * 8 >= self.usual.max(8)
+    }
+
     /// What the calls found after a pause say of it.
     fn judge(&mut self, calls: usize) {
         let adopt = |gathering: &mut Gathering, pause: Duration| {
@@ -131,6 +135,12 @@ thread_local! {
 /// Calls were taken on this thread.
 pub(crate) fn taken(calls: usize) {
     GATHERING.with_borrow_mut(|gathering| gathering.calls += calls);
+}
+
+/// Whether so many calls of one connection are most of what comes to this thread at a time, and more of them are looked for only after a pause.
+/// Then nobody waits in vain if the thread does something for them now.
+pub(crate) fn is_most(calls: usize) -> bool {
+    GATHERING.with_borrow(|gathering| gathering.is_most(calls))
 }
 
 /// To be called by each thread that serves connections before it waits for them (`tokio::runtime::Builder::on_thread_park`).
@@ -306,6 +316,17 @@ mod tests {
         let mut gathering = Gathering { calls: BURST_CALLS, ..Gathering::default() };
         pauses(&mut gathering, 1_000, clients);
         assert!(gathering.pause <= Duration::from_micros(400), "{:?}", gathering.pause);
+    }
+
+    #[test]
+    fn a_connection_that_brings_most_calls_of_a_stream_is_told_from_others() {
+        let mut gathering = Gathering { calls: BURST_CALLS, ..Gathering::default() };
+        assert!(!gathering.is_most(BURST_CALLS), "there is no stream yet");
+        pauses(&mut gathering, 200, |_| 20);
+        let most: Vec<usize> = (0..=20).filter(|calls| gathering.is_most(*calls)).collect();
+        assert_eq!(most, (10..=20).collect::<Vec<_>>());
+        pauses(&mut gathering, 100, |_| 1);
+        assert!(!gathering.is_most(1), "the stream has ended");
     }
 
     #[test]

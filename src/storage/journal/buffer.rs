@@ -149,6 +149,10 @@ impl Buffer {
     pub fn bytes(&self) -> usize {
         self.bytes.len()
     }
+    /// Whether there is a start or an end of a segment among the records.
+    pub fn has_boundary(&self) -> bool {
+        !self.pieces.is_empty()
+    }
     /// The last transaction assigned.
     pub fn last(&self) -> Txid {
         Txid(self.next - 1)

@@ -1,4 +1,5 @@
-//! The flush thread: takes what has gathered, has the set make it durable, moves the watermark.
+//! The flush thread: takes what has gathered, has the set make it durable, moves the watermark. A thread that has found much at once may do the
+//! same itself ([`Committer`]), so that nothing changes hands.
 
 use super::set::JournalSet;
 use super::{Flushed, LAZY_BYTES, Shared};
@@ -12,14 +13,106 @@ use vocab::Txid;
 const MANY: u64 = 8;
 /// About as long as a thread takes for the calls that it has found at once. That it finds many, its own pauses see to.
 const GATHERING: Duration = Duration::from_micros(100);
+/// The longest commit, in the mean of the last few, that a thread with other work may do itself.
+const BRIEF_MICROS: u64 = 500;
+/// Commits over which that mean is taken.
+const MEAN_OF: u64 = 8;
 
-/// What the thread owns.
+/// Who makes batches durable, one at a time. Whoever holds it takes the next one, so that they come in their order.
 #[derive(Debug)]
-pub(super) struct Flush {
-    pub shared: Arc<Shared>,
+pub(super) struct Committer {
     pub set: JournalSet,
     /// Directories (`current`) that get a `seen_txid` at each segment start.
     pub seen: Vec<PathBuf>,
+    /// How long a commit of records alone took in the mean of the last few, times [`MEAN_OF`]; nothing is known at the beginning.
+    usual_micros: Option<u64>,
+}
+
+impl Committer {
+    pub fn new(set: JournalSet, seen: Vec<PathBuf>) -> Committer {
+        Committer { set, seen, usual_micros: None }
+    }
+
+    /// Makes durable what has gathered; returns the number of records, or `None` if the log has failed.
+    pub fn commit(&mut self, shared: &Shared) -> Option<u64> {
+        let (batch, plain) = {
+            let mut lane = shared.lane.lock();
+            if lane.failed {
+                return None;
+            }
+            if lane.buffer.is_empty() {
+                return Some(0);
+            }
+            let plain = !lane.buffer.has_boundary();
+            (Arc::new(lane.buffer.take()), plain)
+        };
+        let began = shared.os.clock.monotonic_us();
+        let result = self.set.commit(&batch, &*shared.observer);
+        if self.set.take_changed() {
+            *shared.members.lock() = self.set.status();
+        }
+        if let Err(reason) = result {
+            fail(shared, &reason);
+            return None;
+        }
+        let micros = shared.os.clock.monotonic_us() - began;
+        if plain {
+            self.usual_micros =
+                Some(self.usual_micros.map_or(micros * MEAN_OF, |usual| usual - usual / MEAN_OF + micros));
+        }
+        shared.watermark.advance(batch.last);
+        let records = batch.records;
+        shared.observer.flushed(Flushed { records, bytes: batch.bytes(), micros, durable: batch.last });
+        if let Some(first) = batch.started() {
+            self.write_seen(shared, first);
+        }
+        // Another thread may hold it for a moment longer; then its memory is lost, nothing else.
+        if let Ok(batch) = Arc::try_unwrap(batch) {
+            shared.lane.lock().buffer.recycle(batch);
+        }
+        Some(records)
+    }
+
+    /// Whether a commit would be brief, as far as one can tell: nothing but a write into room that is there, on a disk that was fast until now.
+    pub fn is_brief(&self, shared: &Shared) -> bool {
+        let (bytes, boundary) = {
+            let lane = shared.lane.lock();
+            (lane.buffer.bytes(), lane.buffer.has_boundary() || lane.closed)
+        };
+        let fast = self.usual_micros.is_some_and(|usual| usual <= BRIEF_MICROS * MEAN_OF);
+        fast && !boundary && self.set.has_room(bytes)
+    }
+
+    /// A lower bound only, so it comes after the segment's first record is durable, and a failure costs that directory, nothing else.
+    fn write_seen(&mut self, shared: &Shared, first: Txid) {
+        self.seen.retain(|current| match crate::seen::write(&*shared.os.disk, current, first) {
+            Ok(()) => true,
+            Err(error) => {
+                shared.observer.seen_txid_failed(current, &error);
+                false
+            }
+        });
+    }
+}
+
+#[cold]
+fn fail(shared: &Shared, reason: &str) {
+    let mut lane = shared.lane.lock();
+    lane.failed = true;
+    let durable = shared.watermark.durable().0;
+    let waiting = lane.buffer.last().0 - durable;
+    drop(lane);
+    let text = format!(
+        "Could not sync enough journals to persistent storage due to {reason}. Unsynced transactions: {waiting}"
+    );
+    let failed = shared.watermark.fail(&text);
+    shared.observer.failed(&failed);
+}
+
+/// What the flush thread owns.
+#[derive(Debug)]
+pub(super) struct Flush {
+    pub shared: Arc<Shared>,
     pub lazy_delay: Duration,
     /// Whether the last batch was large.
     pub many: bool,
@@ -28,41 +121,18 @@ pub(super) struct Flush {
 impl Flush {
     /// Runs until the journal is closed, given up, or has failed.
     pub fn run(mut self) {
-        while let Some(batch) = self.next() {
-            self.many = batch.records >= MANY;
-            let batch = Arc::new(batch);
-            let began = self.shared.os.clock.monotonic_us();
-            let result = self.set.commit(&batch, &*self.shared.observer);
-            if self.set.take_changed() {
-                *self.shared.members.lock() = self.set.status();
-            }
-            if let Err(reason) = result {
-                self.fail(&reason);
-                return;
-            }
-            let micros = self.shared.os.clock.monotonic_us() - began;
-            self.shared.watermark.advance(batch.last);
-            self.shared.observer.flushed(Flushed {
-                records: batch.records,
-                bytes: batch.bytes(),
-                micros,
-                durable: batch.last,
-            });
-            if let Some(first) = batch.started() {
-                self.write_seen(first);
-            }
-            // Another thread may hold it for a moment longer; then its memory is lost, nothing else.
-            if let Ok(batch) = Arc::try_unwrap(batch) {
-                self.shared.lane.lock().buffer.recycle(batch);
-            }
+        while self.wait() {
+            // between the two another thread may have taken what was waiting: then there is nothing to do
+            let Some(records) = self.shared.committer.lock().commit(&self.shared) else { return };
+            self.many = records >= MANY;
         }
     }
 
-    /// Waits for the next batch; `None` when the journal ends.
+    /// Waits until a batch is due; false when the journal ends.
     ///
     /// A batch is due when somebody waits for one of its records, when much has gathered, or when its records have lain for a while. As long as
     /// there is something to do now and then, the thread sleeps for that while at most, so that who appends need not wake it.
-    fn next(&self) -> Option<super::buffer::Batch> {
+    fn wait(&self) -> bool {
         let mut until = Instant::now() + self.lazy_delay;
         let mut gather = self.many;
         loop {
@@ -76,11 +146,14 @@ impl Flush {
                 std::thread::sleep(GATHERING);
                 continue;
             }
+            if lane.failed {
+                return false;
+            }
             if !empty && (wanted || rested || lane.closed) {
-                return Some(lane.buffer.take());
+                return true;
             }
             if lane.closed {
-                return None;
+                return false;
             }
             if rested {
                 lane.asleep = true;
@@ -92,30 +165,5 @@ impl Flush {
                 std::thread::park_timeout(until.saturating_duration_since(Instant::now()));
             }
         }
-    }
-
-    fn fail(&self, reason: &str) {
-        let mut lane = self.shared.lane.lock();
-        lane.failed = true;
-        let durable = self.shared.watermark.durable().0;
-        let waiting = lane.buffer.last().0 - durable;
-        drop(lane);
-        let text = format!(
-            "Could not sync enough journals to persistent storage due to {reason}. Unsynced transactions: {waiting}"
-        );
-        let failed = self.shared.watermark.fail(&text);
-        self.shared.observer.failed(&failed);
-    }
-
-    /// A lower bound only, so it comes after the segment's first record is durable, and a failure costs that directory, nothing else.
-    fn write_seen(&mut self, first: Txid) {
-        let shared = &self.shared;
-        self.seen.retain(|current| match crate::seen::write(&*shared.os.disk, current, first) {
-            Ok(()) => true,
-            Err(error) => {
-                shared.observer.seen_txid_failed(current, &error);
-                false
-            }
-        });
     }
 }

@@ -21,7 +21,7 @@ pub use watermark::{JournalFailed, Wait, Watermark};
 
 use buffer::Buffer;
 use edit::Record;
-use flush::Flush;
+use flush::{Committer, Flush};
 use os::Os;
 use parking_lot::Mutex;
 use set::JournalSet;
@@ -47,7 +47,7 @@ pub struct Flushed {
     pub durable: Txid,
 }
 
-/// Who is told what happens to the journals. Called on the flush thread; must not wait for a transaction.
+/// Who is told what happens to the journals. Called on the thread that makes a batch durable; must not wait for a transaction.
 pub trait Observer: Send + Sync + Debug {
     /// A journal failed and is left out from now on.
     fn dropped(&self, label: &str, error: &io::Error);
@@ -103,6 +103,8 @@ pub struct Journal {
 
 #[derive(Debug)]
 struct Shared {
+    /// Locked before the lane.
+    committer: Mutex<Committer>,
     lane: Mutex<Lane>,
     /// The last transaction that somebody may wait for.
     last: AtomicU64,
@@ -154,16 +156,16 @@ impl Journal {
         let set = JournalSet::new(members, options.minimum, restore.clone()).map_err(unable)?;
         let buffer = Buffer::new(before.next(), options.layout);
         let shared = Arc::new(Shared {
+            members: Mutex::new(set.status()),
+            committer: Mutex::new(Committer::new(set, options.seen)),
             lane: Mutex::new(Lane { buffer, closed: false, failed: false, beyond: 0, asleep: false }),
             last: AtomicU64::new(next.0),
             watermark: Watermark::at(before),
-            members: Mutex::new(set.status()),
             restore,
             observer,
             os: os.clone(),
         });
-        let flush =
-            Flush { shared: shared.clone(), set, seen: options.seen, lazy_delay: options.lazy_delay, many: false };
+        let flush = Flush { shared: shared.clone(), lazy_delay: options.lazy_delay, many: false };
         let thread =
             std::thread::Builder::new().name("journal-flush".to_owned()).spawn(|| flush.run()).map_err(unable)?;
         shared.watermark.serve_on(thread.thread().clone());
@@ -222,6 +224,16 @@ impl Journal {
         let txid = lane.number_beyond();
         self.shared.last.store(txid.0, Ordering::Release);
         txid
+    }
+
+    /// Makes durable on this thread what was appended, if that takes but a moment as far as one can tell and nobody else is about it. Who calls this
+    /// and then looks at the watermark is spared two changes of threads; who finds it too low waits for it as ever.
+    pub fn commit_if_brief(&self) {
+        if let Some(mut committer) = self.shared.committer.try_lock()
+            && committer.is_brief(&self.shared)
+        {
+            committer.commit(&self.shared);
+        }
     }
 
     /// Ends the open segment and begins the next; returns the first transaction of the new one. No I/O: end, boundary and start are items of

@@ -251,6 +251,44 @@ fn writers_that_wait_together_share_syncs() {
     assert!(disk.calls() - before < 2 * 1600, "{}", disk.calls() - before);
 }
 
+#[test]
+fn who_appended_may_make_it_durable_if_that_is_brief() {
+    let (os, disk) = world(1, 2);
+    let options = Options { lazy_delay: Duration::from_secs(3600), ..Options::default() };
+    let journal = open(&os, &directories(2), 1, 0, options).0.unwrap();
+    let small = |number| Record::AllocateBlockId { id: number };
+    let durable = || journal.watermark().durable();
+    let txid = journal.append(&small(2));
+    journal.commit_if_brief();
+    assert!(durable() < txid, "how long it takes is not known yet");
+    journal.watermark().wait_blocking(txid).unwrap();
+    loop {
+        let txid = journal.append(&small(3));
+        journal.commit_if_brief();
+        if durable() == txid {
+            break;
+        }
+        // the flush thread was not through with the last batch yet
+        journal.watermark().wait_blocking(txid).unwrap();
+    }
+    let calls = disk.calls();
+    let (own, last) = (journal.append_lazy(&small(4)), journal.append(&small(5)));
+    journal.commit_if_brief();
+    assert_eq!((own, durable()), (Txid(last.0 - 1), last));
+    assert_eq!(disk.calls() - calls, 4, "a write and a sync in each directory");
+    // a new segment is not brief, nor is one that has to grow
+    let first = journal.roll();
+    journal.commit_if_brief();
+    assert!(durable() < first);
+    journal.watermark().wait_blocking(first).unwrap();
+    let path = vec![b'/'; PREALLOCATION].into();
+    let txid = journal.append(&Record::Delete { path, time: TimeMs(1), rpc: None });
+    journal.commit_if_brief();
+    assert!(durable() < txid);
+    journal.close().unwrap();
+    journal.commit_if_brief();
+}
+
 /// A deterministic history: appends, waits, rolls. Returns the transactions that were acknowledged, with their numbers.
 fn history(journal: &Journal, seed: u64, records: u64) -> Vec<(Txid, u64)> {
     let mut acknowledged = Vec::new();
@@ -259,6 +297,9 @@ fn history(journal: &Journal, seed: u64, records: u64) -> Vec<(Txid, u64)> {
         let number = seed * 1000 + step;
         let txid = journal.append(&numbered(number));
         waiting.push((txid, number));
+        if step % 3 == 1 {
+            journal.commit_if_brief();
+        }
         if step % 7 == 3 {
             let first = journal.roll();
             waiting.push((first, u64::MAX));
@@ -384,6 +425,9 @@ fn nothing_acknowledged_is_lost_under_many_writers() {
                     let txid = journal.append(&numbered(number));
                     if number % 50 == 7 {
                         journal.roll();
+                    }
+                    if writer % 2 == 1 {
+                        journal.commit_if_brief();
                     }
                     if journal.watermark().wait_blocking(txid).is_err() {
                         return acknowledged;
