@@ -184,6 +184,14 @@ impl<'a> Checker<'a> {
         }))
     }
 
+    /// That a directory in a snapshot may be looked into; a refusal names it by where it is now.
+    ///
+    /// # Errors
+    /// `PermissionDenied`.
+    pub fn enter_then(&self, directory: InodeHandle, snapshot: SnapshotId, access: Action) -> Result<(), Refusal> {
+        self.allowed_then(directory, snapshot, access, || text(&self.tree.path_of(self.store, directory)))
+    }
+
     /// That an inode as it was at a snapshot granted `access`.
     fn allowed_then(
         &self,
@@ -287,7 +295,8 @@ impl<'a> Checker<'a> {
         if !self.store.mode(parent).sticky() || !self.violates_sticky(parent, inode) {
             return Ok(());
         }
-        Err(self.sticky_refusal(inode, text(&path.path()), parent, text(&path.path_to(path.depth() - 1))))
+        let parent = self.describe(&self.store.inode(parent), &text(&path.path_to(path.depth() - 1)));
+        Err(self.sticky_refusal(inode, &text(&path.path()), &parent))
     }
 
     fn violates_sticky(&self, parent: InodeHandle, inode: InodeHandle) -> bool {
@@ -295,38 +304,29 @@ impl<'a> Checker<'a> {
         owner(parent) != self.user && owner(inode) != self.user
     }
 
-    fn sticky_refusal(
-        &self,
-        inode: InodeHandle,
-        path: Arc<str>,
-        parent: InodeHandle,
-        parent_path: Arc<str>,
-    ) -> Refusal {
-        let describe = |h: InodeHandle, path: &str| {
-            let (user, group) = self.store.owner(h);
-            let kind = if self.store.kind(h) == KindTag::Directory { 'd' } else { '-' };
-            format!(
-                "\"{path}\":{}:{}:{kind}{}",
-                self.store.user_name(user),
-                self.store.group_name(group),
-                self.store.mode(h)
-            )
-        };
-        let text = format!(
-            "Permission denied by sticky bit: user={}, path={}, parent={}",
-            self.user,
-            describe(inode, &path),
-            describe(parent, &parent_path)
-        );
+    /// `parent` is described.
+    fn sticky_refusal(&self, inode: InodeHandle, path: &str, parent: &str) -> Refusal {
+        let inode = self.describe(&self.store.inode(inode), path);
+        let text = format!("Permission denied by sticky bit: user={}, path={inode}, parent={parent}", self.user);
         Refusal::AccessControl(text.into())
     }
 
+    fn describe(&self, inode: &record::Inode, path: &str) -> String {
+        let kind = if matches!(inode.kind, record::InodeKind::Directory { .. }) { 'd' } else { '-' };
+        let (user, group) = (self.store.user_name(inode.user), self.store.group_name(inode.group));
+        format!("\"{path}\":{user}:{group}:{kind}{}", inode.mode)
+    }
+
     /// [`Checker::subtree`] of the past.
+    ///
+    /// Quirk: a_sticky_directory_of_the_past_is_told_as_the_top: by its own path, but with owner and mode of the directory that was asked of, as below
+    /// one of the present; a renamed one by its newer name
     fn subtree_then(&self, top: (InodeHandle, Vec<u8>), snapshot: SnapshotId, access: Action) -> Result<(), Refusal> {
         let owner = |h: InodeHandle| &**self.store.user_name(self.tree.inode_at(self.store, h, snapshot).user);
         // refused are directories by where they are now, but for the one that the snapshot was taken of
         let is_root = self.tree.snapshot_root(self.store, top.0).is_some_and(|root| root.by_id(snapshot).is_some());
         let root = is_root.then_some(top.0);
+        let as_told = self.tree.inode_at(self.store, top.0, if is_root { snapshot } else { SnapshotId::CURRENT });
         let mut open = vec![top];
         while let Some((directory, path)) = open.pop() {
             if self.store.kind(directory) != KindTag::Directory {
@@ -339,11 +339,12 @@ impl<'a> Checker<'a> {
             let mine =
                 !self.tree.inode_at(self.store, directory, snapshot).mode.sticky() || owner(directory) == self.user;
             for child in self.tree.children_at(self.store, directory, snapshot) {
-                let below = [path.as_slice(), b"/", child.name(self.store)].concat();
+                let below = |name: &[u8]| [path.as_slice(), b"/", name].concat();
                 if !mine && owner(child.inode) != self.user {
-                    return Err(self.sticky_refusal(child.inode, text(&below), directory, text(&path)));
+                    let parent = self.describe(&as_told, &text(&path));
+                    return Err(self.sticky_refusal(child.inode, &text(&below(child.name(self.store))), &parent));
                 }
-                open.push((child.inode, below));
+                open.push((child.inode, below(self.store.name(child.inode))));
             }
         }
         Ok(())
@@ -381,7 +382,9 @@ impl<'a> Checker<'a> {
             let sticky = self.store.mode(directory).sticky();
             for child in self.tree.children_after(self.store, directory, &after).0 {
                 if sticky && self.violates_sticky(directory, child) {
-                    return Err(self.sticky_refusal(child, path_of(child), directory, path_of(directory)));
+                    let top = self.tree.find(self.store, walk.top).unwrap_or(directory);
+                    let parent = self.describe(&self.store.inode(top), &path_of(directory));
+                    return Err(self.sticky_refusal(child, &path_of(child), &parent));
                 }
                 if self.store.kind(child) == KindTag::Directory {
                     walk.open.push(self.store.inode_id(child));
@@ -401,6 +404,8 @@ impl<'a> Checker<'a> {
 /// skipped.
 #[derive(Clone, Debug)]
 pub struct SubtreeCheck {
+    /// Where it began.
+    top: InodeId,
     open: Vec<InodeId>,
     /// The directory that is looked into, behind its last child that was.
     next: Option<(InodeId, Vec<u8>)>,
@@ -409,6 +414,6 @@ pub struct SubtreeCheck {
 impl SubtreeCheck {
     /// Of everything from an inode down.
     pub fn new(top: InodeId) -> SubtreeCheck {
-        SubtreeCheck { open: vec![top], next: None }
+        SubtreeCheck { top, open: vec![top], next: None }
     }
 }

@@ -96,6 +96,11 @@ fn named(value: &[u8]) -> Option<Arc<str>> {
     Some(String::from_utf8_lossy(name).into())
 }
 
+/// The policy name among attributes.
+pub fn policy_named_by(xattrs: &[Xattr]) -> Option<Arc<str>> {
+    xattrs.iter().find(|xattr| is_policy(xattr)).and_then(|xattr| named(&xattr.value))
+}
+
 impl Tree {
     /// The policy name set on a directory itself.
     pub fn own_erasure_coding_name(&self, directory: InodeHandle) -> Option<Arc<str>> {
@@ -129,9 +134,7 @@ impl Tree {
         let (last, above) = path.split_last()?;
         match store.kind(*last) {
             KindTag::Directory if self.erasure_coding.on_directories => {
-                let own =
-                    self.xattrs_at(*last, snapshot).iter().find(|xattr| is_policy(xattr)).map(|x| x.value.clone());
-                match own.and_then(|value| named(&value)) {
+                match policy_named_by(&self.xattrs_at(*last, snapshot)) {
                     Some(name) => self.erasure_coding.by_name(&name),
                     None => self.erasure_coding_policy_at(store, above, snapshot),
                 }

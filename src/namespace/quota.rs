@@ -279,6 +279,29 @@ impl Tree {
         }
         Ok(())
     }
+
+    /// Whether something new fits in a directory once something in it is gone. Where more is used than a quota allows already, nothing new fits,
+    /// however much goes.
+    ///
+    /// # Errors
+    /// The quota exceeded.
+    pub fn verify_quota_after(
+        &self,
+        store: &Store,
+        directory: InodeHandle,
+        gone: &Usage,
+        new: &Usage,
+    ) -> Result<(), Refusal> {
+        let mut current = Some(directory);
+        while let Some(inode) = current {
+            if let Some(record) = self.quota(store, inode) {
+                let usage = difference(&record.usage, gone);
+                QuotaRecord { usage, ..record }.verify(new, || text(&self.path_of(store, inode)))?;
+            }
+            current = store.parent(inode);
+        }
+        Ok(())
+    }
 }
 
 impl QuotaRecord {

@@ -2,6 +2,7 @@
 
 use crate::{Tree, quota};
 use record::{InodeHandle, InodeKind, KindTag, Store};
+use vocab::SnapshotId;
 use vocab::erasure_coding::REPLICATION;
 use vocab::storage_policy::{HOT, UNSPECIFIED};
 
@@ -15,6 +16,14 @@ impl Tree {
     /// The policy number set on the inode itself, 0 for none.
     pub fn own_storage_policy(&self, store: &Store, inode: InodeHandle) -> u8 {
         store.own_storage_policy(inode)
+    }
+
+    /// The same of a directory at a snapshot.
+    pub fn storage_policy_at(&self, store: &Store, directory: InodeHandle, snapshot: SnapshotId) -> u8 {
+        match self.inode_at(store, directory, snapshot).kind {
+            InodeKind::Directory { storage_policy, .. } => storage_policy,
+            _ => UNSPECIFIED,
+        }
     }
 
     /// The policy number in effect, 0 if nothing is set up to the root. Symlinks have none, striped files only what suits stripes.

@@ -66,6 +66,15 @@ impl StatusFlags {
 }
 
 impl<'a> FileStatus<'a> {
+    /// Sets the coding policy in effect, and the flag that says that there is one.
+    pub fn set_erasure_coding(&mut self, policy: Option<&'a ErasureCodingPolicy>) {
+        self.erasure_coding = policy.map(Cow::Borrowed);
+        self.flags.0 &= !StatusFlags::ERASURE_CODED;
+        if policy.is_some() {
+            self.flags.0 |= StatusFlags::ERASURE_CODED;
+        }
+    }
+
     /// The same without borrows.
     pub fn into_owned(self) -> FileStatus<'static> {
         FileStatus {
@@ -127,11 +136,7 @@ impl<'a> View<'a> {
         let (tree, store) = (&self.state.tree, &self.state.store);
         let inode = path.last().copied().unwrap_or_else(|| tree.root());
         let mut status = self.status_of(inode, tree.inode_at(store, inode, snapshot), Cow::Owned(name), storage_policy);
-        status.erasure_coding = tree.erasure_coding_policy_at(store, path, snapshot).map(Cow::Borrowed);
-        status.flags.0 &= !StatusFlags::ERASURE_CODED;
-        if status.erasure_coding.is_some() {
-            status.flags.0 |= StatusFlags::ERASURE_CODED;
-        }
+        status.set_erasure_coding(tree.erasure_coding_policy_at(store, path, snapshot));
         if tree.has_zones() {
             status.flags.0 &= !StatusFlags::ENCRYPTED;
             if tree.zone_of(store, path, snapshot).is_some() {

@@ -61,13 +61,19 @@ pub fn first_of_nested(text: &str) -> &str {
 pub fn refusal(method: &str, java: &Refusal) -> bool {
     // a length for the last block of a file that has none; a rename of the root
     matches!(method, "fsync" | "rename") && java.class == "java.lang.NullPointerException"
+        // places of a group of which one DataNode has more than its share
+        || java.class == "java.lang.ArrayIndexOutOfBoundsException"
 }
 
-/// Whether a message counts blocks in queues, which both work off in their own time.
+/// Whether a message counts blocks in queues, or what scans find, which both work off in their own time.
 pub fn counts_of_queues(message: &str) -> bool {
     matches!(
         message,
-        "GetFsStatsResponseProto" | "GetFsReplicatedBlockStatsResponseProto" | "GetFsECBlockGroupStatsResponseProto"
+        "GetFsStatsResponseProto"
+            | "GetFsReplicatedBlockStatsResponseProto"
+            | "GetFsECBlockGroupStatsResponseProto"
+            | "CacheDirectiveStatsProto"
+            | "CachePoolStatsProto"
     )
 }
 

@@ -120,6 +120,9 @@ impl Pair {
         }
         let differs = self.compare(name, &java, &ours);
         self.remember(name, &java, &ours);
+        if java.as_ref().is_err_and(|refusal| name == "create" && refusal.class.ends_with("QuotaExceededException")) {
+            self.overwritten(request);
+        }
         if let Some(trace) = &mut self.trace {
             trace.call(differs.is_err(), (user, name, request), &java, &ours);
         }
@@ -146,6 +149,20 @@ impl Pair {
             self.start_again();
         }
         java
+    }
+
+    /// Java has deleted the file that it then could not overwrite, ours keeps it (see the scenario an_overwrite_where_more_is_used_than_a_quota_allows).
+    fn overwritten(&mut self, request: &str) {
+        let src = request.split(" masked").next().expect("a path").to_owned();
+        let ask = |pair: &Pair, name: &str, request: &str, ours| encode(name, &pair.render(request, ours), Some(&RAW)).1;
+        let is_there = |answer: Answer| answer.is_ok_and(|message| message.has_field_by_name("fs"));
+        let (for_java, for_ours) = (ask(self, "getFileInfo", &src, false), ask(self, "getFileInfo", &src, true));
+        if is_there(self.ours.call("hdfs", "getFileInfo", &for_ours))
+            && !is_there(self.java.call("hdfs", "getFileInfo", &for_java))
+        {
+            let body = ask(self, "delete", &format!("{src} recursive: false"), true);
+            self.ours.call("hdfs", "delete", &body).unwrap_or_else(|e| panic!("delete: {e}"));
+        }
     }
 
     fn written_down(&mut self, event: &str) {

@@ -7,7 +7,7 @@ use crate::trials::datanode::DataNode;
 use crate::trials::fixture::Fixture;
 use hadoop_proto::datanode::received_deleted_block_info_proto::BlockStatus;
 use hadoop_proto::datanode::{DatanodeCommandProto, block_command_proto, datanode_command_proto};
-use hadoop_proto::hdfs::{AddBlockResponseProto, ExtendedBlockProto};
+use hadoop_proto::hdfs::{AddBlockResponseProto, DatanodeIdProto, ExtendedBlockProto};
 use prost_reflect::DynamicMessage;
 use rpc::client::{CallOptions, ClientSettings};
 use std::collections::HashMap;
@@ -57,6 +57,7 @@ impl Side {
             ("dfs.namenode.redundancy.interval.seconds", "1"),
             ("dfs.namenode.invalidate.work.pct.per.iteration", "1.0"),
             ("dfs.namenode.delegation.token.always-use", "true"),
+            ("dfs.namenode.path.based.cache.refresh.interval.ms", "500"),
         ];
         let mut fixture = Fixture::prepared_as(kind, &format!("{name}-{kind:?}"), &settings)?;
         crate::support::namenode::format(kind, &fixture.site);
@@ -159,16 +160,46 @@ impl Side {
         0
     }
 
-    /// The recovery ends with what the primary has of the block, or another node: of a group one has the first cell, which is all that there is.
+    /// The recovery ends with what the DataNodes have of the block, the longest of them; of a group the first cell has all that there is. All that
+    /// have it take part: copies that come later would be a matter of chance.
     fn recover(&mut self, at: usize, block: &hadoop_proto::hdfs::RecoveringBlockProto) {
-        let b = block.block.b.clone();
-        let of_node =
-            |node: &DataNode| node.replicas[0].iter().find(|r| r.block_id as u64 == b.block_id).map(|r| r.length);
-        let held = of_node(&self.nodes[at]).or_else(|| self.nodes.iter().find_map(of_node));
-        let length = block.truncate_block.as_ref().map_or(held.unwrap_or(0), |cut| cut.num_bytes());
-        let new = ExtendedBlockProto { generation_stamp: block.new_gen_stamp, num_bytes: Some(length), ..b.clone() };
-        let _ = self.nodes[at].commit_synchronization(&b, block.new_gen_stamp, length);
-        self.nodes[at].receive(&new, length);
+        let (b, cut) = (block.block.b.clone(), block.truncate_block.as_ref());
+        let striped = (b.block_id as i64) < 0;
+        let mut held: Vec<(usize, u64, u64)> = Vec::new();
+        for (number, node) in self.nodes.iter().enumerate() {
+            for replica in &node.replicas[0] {
+                let index = (replica.block_id as u64).wrapping_sub(b.block_id);
+                if index == 0 || striped && index < 16 {
+                    held.push((number, index, replica.length));
+                }
+            }
+        }
+        if held.is_empty() {
+            held.push((at, 0, 0));
+        }
+        let longest = held.iter().filter(|(_, index, _)| *index == 0).map(|(.., length)| *length).max();
+        let length = cut.map_or(longest.unwrap_or(0), |cut| cut.num_bytes());
+        let places = if striped {
+            let none = || "null".to_owned();
+            let nowhere =
+                DatanodeIdProto { ip_addr: none(), host_name: none(), datanode_uuid: none(), ..Default::default() };
+            let units = block.ec_policy.as_ref().and_then(|policy| policy.schema.as_ref());
+            let units = units.map_or(3, |schema| schema.data_units + schema.parity_units);
+            let mut places = vec![(nowhere, String::new()); units as usize];
+            for (number, index, _) in &held {
+                places[*index as usize] = self.nodes[*number].place();
+            }
+            places
+        } else {
+            held.iter().map(|(number, ..)| self.nodes[*number].place()).collect()
+        };
+        let _ = self.nodes[at].commit_synchronization_of(&b, block.new_gen_stamp, length, places);
+        let id = cut.map_or(b.block_id, |cut| cut.block_id);
+        for (number, index, _) in held {
+            let (generation_stamp, num_bytes) = (block.new_gen_stamp, Some(length));
+            let new = ExtendedBlockProto { block_id: id + index, generation_stamp, num_bytes, ..b.clone() };
+            self.nodes[number].receive(&new, length);
+        }
     }
 
     /// A block goes to the places of the answer. Of a striped group cell 0 has all the bytes, parity cells as many.

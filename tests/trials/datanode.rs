@@ -194,14 +194,31 @@ impl DataNode {
 
     /// The end of a block recovery, as its primary DataNode reports it.
     pub fn commit_synchronization(&self, block: &ExtendedBlockProto, stamp: u64, bytes: u64) -> Answer<()> {
+        self.commit_synchronization_of(block, stamp, bytes, vec![self.place()])
+    }
+
+    /// Id and volume, as the end of a recovery names them.
+    pub fn place(&self) -> (DatanodeIdProto, String) {
+        (self.registration.datanode_id.clone(), self.storages[0].storage_uuid.clone())
+    }
+
+    /// The same with the places of the new replicas: of a group one for each internal block.
+    pub fn commit_synchronization_of(
+        &self,
+        block: &ExtendedBlockProto,
+        stamp: u64,
+        bytes: u64,
+        places: Vec<(DatanodeIdProto, String)>,
+    ) -> Answer<()> {
+        let (new_taragets, new_target_storages) = places.into_iter().unzip();
         let request = CommitBlockSynchronizationRequestProto {
             block: block.clone(),
             new_gen_stamp: stamp,
             new_length: bytes,
             close_file: true,
             delete_block: false,
-            new_taragets: vec![self.registration.datanode_id.clone()],
-            new_target_storages: vec![self.storages[0].storage_uuid.clone()],
+            new_taragets,
+            new_target_storages,
         };
         self.call::<CommitBlockSynchronizationResponseProto>("commitBlockSynchronization", &request).map(drop)
     }

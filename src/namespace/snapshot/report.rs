@@ -9,6 +9,17 @@ use std::collections::HashMap;
 use vocab::path::compare_names;
 use vocab::{InodeId, SnapshotId};
 
+/// What a report is of.
+///
+/// Quirk: a_report_of_a_snapshot_leaves_out_its_top: Hadoop makes a copy of a directory for each snapshot of it, which has no diffs and is above nothing
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Scope {
+    /// The directory.
+    pub directory: InodeHandle,
+    /// Whether the path named a snapshot of the directory itself.
+    pub is_snapshot: bool,
+}
+
 /// One line of a report. Paths are relative to the directory that was asked of.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Change {
@@ -76,7 +87,7 @@ struct Rename {
 struct Walk<'a> {
     tree: &'a Tree,
     store: &'a Store,
-    scope: InodeHandle,
+    scope: Scope,
     earlier: SnapshotId,
     later: SnapshotId,
     changed: Vec<Changed>,
@@ -101,7 +112,7 @@ fn join(parent: &[u8], name: &[u8]) -> Vec<u8> {
 
 impl Tree {
     /// The report between two states of what is below a directory.
-    pub fn snapshot_diff(&self, store: &Store, scope: InodeHandle, from: SnapshotId, to: SnapshotId) -> Vec<Change> {
+    pub fn snapshot_diff(&self, store: &Store, scope: Scope, from: SnapshotId, to: SnapshotId) -> Vec<Change> {
         if from == to {
             return Vec::new();
         }
@@ -114,7 +125,7 @@ impl Tree {
     pub fn snapshot_diff_listing(
         &self,
         store: &Store,
-        scope: InodeHandle,
+        scope: Scope,
         (from, to): (SnapshotId, SnapshotId),
         start: &Cursor,
         limit: usize,
@@ -139,7 +150,7 @@ impl Tree {
         listing
     }
 
-    fn diff_walk<'a>(&'a self, store: &'a Store, scope: InodeHandle, from: SnapshotId, to: SnapshotId) -> Walk<'a> {
+    fn diff_walk<'a>(&'a self, store: &'a Store, scope: Scope, from: SnapshotId, to: SnapshotId) -> Walk<'a> {
         let (earlier, later) = (from.min(to), from.max(to));
         let mut holders = HashMap::new();
         if !self.snapshots.references.is_empty() {
@@ -170,7 +181,7 @@ impl Tree {
 
 impl Walk<'_> {
     fn run(&mut self) {
-        let top = Gone { inode: self.scope, link: Link::Plain };
+        let top = Gone { inode: self.scope.directory, link: Link::Plain };
         let start = std::mem::take(&mut self.start);
         self.enter(&top, Vec::new(), Some(&start));
     }
@@ -230,7 +241,12 @@ impl Walk<'_> {
                 self.changed.push(Changed { inode, path, created: Vec::new(), deleted: Vec::new() });
             }
             KindTag::Directory => {
-                let (sum, attributes) = self.directory_change(inode);
+                let (sum, attributes) = match self.scope {
+                    Scope { directory, is_snapshot: true } if directory == inode => {
+                        (DirectoryDiff::new(self.earlier, 0), false)
+                    }
+                    _ => self.directory_change(inode),
+                };
                 if begun && (attributes || !sum.created.is_empty() || !sum.deleted.is_empty()) {
                     self.found += 1 + sum.created.len() + sum.deleted.len();
                     self.add_directory(inode, &path, &sum);
@@ -314,13 +330,13 @@ impl Walk<'_> {
     /// Where, below the scope, something that a deleted list holds under an old name lies in the later state.
     fn target_of(&self, entry: &Gone) -> Option<Vec<u8>> {
         let (tree, store) = (self.tree, self.store);
-        if !matches!(entry.link, Link::Named { .. }) {
+        if !matches!(entry.link, Link::Named { .. }) || self.scope.is_snapshot {
             return None;
         }
         let mut names: Vec<Vec<u8>> = Vec::new();
         let (mut inode, mut first) = (entry.inode, true);
         loop {
-            if inode == self.scope && !first {
+            if inode == self.scope.directory && !first {
                 names.reverse();
                 return Some(names.join(&b'/'));
             }

@@ -55,7 +55,8 @@ pub fn get_erasure_coding_policy(view: &View<'_>, path: &[u8]) -> Result<Option<
     }
     let resolved = view.resolve(path, Walk::Read)?;
     view.check_inode(&resolved, Action::READ)?;
-    if resolved.snapshots_of().is_some() {
+    // wherever the name stands: with or without snapshots, in one, below what is not there
+    if resolved.name() == b".snapshot" {
         return Ok(None);
     }
     match resolved.last() {

@@ -3,6 +3,7 @@
 use crate::View;
 use crate::status::{FileStatus, LocatedBlocks, reserved_status};
 use blocks::Reader;
+use namespace::erasure_coding::policy_named_by;
 use namespace::resolve::is_exactly_reserved;
 use namespace::{Resolved, Walk};
 use record::{InodeHandle, KindTag};
@@ -116,7 +117,11 @@ pub(super) fn list_snapshots(
     for snapshot in rest.iter().take(limit) {
         // Quirk: snapshots_in_a_listing_count_the_children_of_now: as in Hadoop; asked by path they count their own
         let children = view.state.store.children(directory).1;
-        let status = view.past_status(above, snapshot.name.to_vec(), 0, snapshot.id);
+        let mut status = view.past_status(above, snapshot.name.to_vec(), 0, snapshot.id);
+        // Quirk: snapshots_in_a_listing_have_the_coding_policy_of_now: where they had none of their own
+        if policy_named_by(&snapshot.root.xattrs).is_none() {
+            status.set_erasure_coding(view.state.tree.erasure_coding_policy(&view.state.store, directory));
+        }
         visitor.entry(&FileStatus { children, ..status }, None);
     }
     let given = rest.len().min(limit);

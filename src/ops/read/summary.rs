@@ -57,10 +57,17 @@ impl ContentSummaryWalk {
         };
         let (tree, store, snapshot) = (&view.state.tree, &view.state.store, resolved.snapshot());
         if resolved.is_past() {
-            let walk = SummaryWalk::of_past(tree, store, top, snapshot, &|_| Ok(()))?;
-            let erasure_coding_policy = policy_name(view, top, resolved.parent());
-            // as in Hadoop quotas are those of now, but for the directory that the snapshot was taken of
+            let checker = view.checker();
+            let enter = |d| if check { checker.enter_then(d, snapshot, Action::READ_EXECUTE) } else { Ok(()) };
+            let walk = SummaryWalk::of_past(tree, store, top, snapshot, &enter)?;
+            // as in Hadoop quotas and attributes are those of now, but for the directory that the snapshot was taken of
             let is_root = tree.snapshot_root(store, top).is_some_and(|root| root.by_id(snapshot).is_some());
+            let xattrs = tree.xattrs_at(top, snapshot);
+            let hides = !xattrs.is_empty() || tree.storage_policy_at(store, top, snapshot) != UNSPECIFIED;
+            let erasure_coding_policy = match is_root && hides {
+                true => namespace::erasure_coding::policy_named_by(&xattrs),
+                false => policy_name(view, top, resolved.parent()),
+            };
             let at = if is_root { snapshot } else { SnapshotId::CURRENT };
             let past = Some(PastTop { quota: tree.quota_at(store, top, at), erasure_coding_policy });
             return Ok(ContentSummaryWalk { top: store.inode_id(top), check, walk, past });

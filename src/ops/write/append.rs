@@ -88,7 +88,7 @@ impl Append {
         view.check_safe_mode(|| format!("Cannot append to file{text}"))?;
         let resolved = view.resolve(&self.path, Walk::Write)?;
         if resolved.last().is_some_and(|i| view.state.store.kind(i) == KindTag::Directory) {
-            let text = view.path_text(&resolved.path());
+            let text = resolved.path_text();
             return Err(Refusal::FileAlreadyExists(
                 format!("Cannot append to directory {text}; already exists as a directory.").into(),
             ));

@@ -7,7 +7,6 @@ use crate::status::FileStatus;
 use crate::{Operation, Turn, View, Write};
 use edit::Record;
 use edit::record::{AddClose, Permission};
-use namespace::quota::difference;
 use namespace::resolve::is_exactly_reserved;
 use namespace::{Place, Resolved, Walk};
 use record::{InodeHandle, KindTag};
@@ -226,8 +225,14 @@ impl Create {
         }
         replaces.map_or(Ok(()), |old| view.check_stripes_of_snapshots(old))?;
         let new = Usage { namespace: 1, ..Usage::default() };
-        let old = replaces.map_or(Usage::default(), |old| state.tree.inode_usage(&state.store, old));
-        state.tree.verify_quota(&state.store, parent, None, &difference(&new, &old))?;
+        match replaces {
+            // what a snapshot keeps counts on
+            Some(old) if !state.tree.is_kept_by_snapshot(&state.store, old) => {
+                let old = state.tree.inode_usage(&state.store, old);
+                state.tree.verify_quota_after(&state.store, parent, &old, &new)?;
+            }
+            _ => state.tree.verify_quota(&state.store, parent, None, &new)?,
+        }
         let attributes = view.new_attributes(parent, self.modes, false);
         let (time, inode_id) = (view.now.wall, turn.next_inode_id());
         let policy = self.policy(&view, Some(parent))?.map_or(REPLICATION, |policy| policy.id);
