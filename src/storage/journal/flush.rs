@@ -14,7 +14,7 @@ const MANY: u64 = 8;
 /// About as long as a thread takes for the calls that it has found at once. That it finds many, its own pauses see to.
 const GATHERING: Duration = Duration::from_micros(100);
 /// The longest commit, in the mean of the last few, that a thread with other work may do itself.
-const BRIEF_MICROS: u64 = 500;
+const BRIEF_MICROS: u64 = 1_000;
 /// Commits over which that mean is taken.
 const MEAN_OF: u64 = 8;
 
