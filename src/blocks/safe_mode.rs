@@ -28,6 +28,9 @@ pub struct SafeMode {
     safe: i64,
     threshold: i64,
     ratio: f32,
+    /// Safe blocks that are enough to look for those with too few replicas.
+    queues_threshold: i64,
+    queues_ratio: f32,
     datanodes_min: u32,
     extension_ms: u64,
     reached: MonotonicMs,
@@ -47,6 +50,7 @@ impl SafeMode {
             manual: self.manual,
             resources_low: self.resources_low,
             ratio: settings.safe_threshold,
+            queues_ratio: settings.queues_threshold,
             datanodes_min: settings.safe_datanodes_min,
             extension_ms: settings.safe_extension_ms,
             entered: now.monotonic,
@@ -59,6 +63,7 @@ impl SafeMode {
         self.total = total;
         // Quirk: safe_threshold_is_single_precision: Hadoop multiplies floats
         self.threshold = (total as f32 * self.ratio) as i64;
+        self.queues_threshold = (total as f32 * self.queues_ratio) as i64;
     }
 
     /// Whether the name node is in safe mode for any reason.
@@ -222,6 +227,9 @@ impl Blocks {
             Startup::Extension if mode.extension_left(now.monotonic) == 0 && mode.reached() => self.try_end_startup(),
             Startup::Extension => {}
         }
+        if self.safe_mode.is_startup() && self.safe_mode.safe >= self.safe_mode.queues_threshold {
+            self.begin_queues_once();
+        }
     }
 
     /// What need not be waited for at all, at the very start: no extension then, as in Hadoop.
@@ -237,7 +245,14 @@ impl Blocks {
             return;
         }
         self.safe_mode.startup = Startup::Off;
-        self.begin_queues();
+        self.begin_queues_once();
+    }
+
+    /// They may have begun in safe mode.
+    fn begin_queues_once(&mut self) {
+        if !self.populating_queues() {
+            self.begin_queues();
+        }
     }
 
     /// Leaves safe mode at an administrator's order; `false` where that was refused because of replicas from the future.
@@ -247,7 +262,7 @@ impl Blocks {
             return false;
         }
         if startup {
-            self.begin_queues();
+            self.begin_queues_once();
         }
         true
     }

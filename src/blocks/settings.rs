@@ -53,6 +53,10 @@ pub struct Settings {
     pub consider_load: bool,
     /// A node is busy when it has more than this many times the average of transfer threads.
     pub consider_load_factor: f64,
+    /// Whether that average is one over nodes with the same media.
+    pub consider_load_by_kind: bool,
+    /// Whether a node is also busy when each of its volumes has more than that many times the average of a volume.
+    pub consider_load_by_volume: bool,
     /// Whether the writer's own node is tried first.
     pub prefer_local_node: bool,
     /// Whether replicas are spread over as many racks as there can be, as internal blocks of striped groups always are.
@@ -99,6 +103,8 @@ pub struct Settings {
     pub reject_unresolved_topology: bool,
     /// Share of blocks that must be reported before safe mode ends.
     pub safe_threshold: f32,
+    /// Share of blocks that must be reported before blocks with too few replicas are looked for, safe mode or not.
+    pub queues_threshold: f32,
     /// Live nodes that must be there before safe mode ends.
     pub safe_datanodes_min: u32,
     /// Replicas that make a block safe.
@@ -166,6 +172,8 @@ impl Default for Settings {
             stale_write_ratio: 0.5,
             consider_load: true,
             consider_load_factor: 2.0,
+            consider_load_by_kind: false,
+            consider_load_by_volume: false,
             prefer_local_node: true,
             spread_evenly: false,
             apart: Apart::Racks,
@@ -189,6 +197,7 @@ impl Default for Settings {
             minimum_datanode_version: "2.1.0-beta".to_owned(),
             reject_unresolved_topology: false,
             safe_threshold: 0.999,
+            queues_threshold: 0.999,
             safe_datanodes_min: 0,
             safe_replication_min: 1,
             safe_extension_ms: 30_000,

@@ -19,7 +19,7 @@ mod turn;
 pub use checkpoint::Checkpoints;
 pub use count::Counted;
 pub use gate::{Gate, HaState};
-pub use lock::{HOLD_BUCKETS_MICROS, HoldTimes, LongHolds, StateLock};
+pub use lock::{HOLD_BUCKETS_MICROS, HoldTimes, LongHolds, Reporting, StateLock};
 pub use online::{Encoded, ImageEncoder, NotMade, Online, OnlineSettings};
 pub use rolling::RollingUpgrade;
 pub use tick::{BlockBudget, TickSettings};

@@ -21,8 +21,9 @@ pub struct LongHolds {
 }
 
 /// Counts of lock holds by duration.
-#[derive(Default, Debug)]
+#[derive(Debug)]
 pub struct HoldTimes {
+    reports: Reports,
     counts: [AtomicU64; HOLD_BUCKETS_MICROS.len() + 1],
     total_nanos: AtomicU64,
     longest_nanos: AtomicU64,
@@ -31,6 +32,16 @@ pub struct HoldTimes {
 }
 
 impl HoldTimes {
+    fn new(kind: &'static str) -> HoldTimes {
+        HoldTimes {
+            reports: Reports::new(kind),
+            counts: Default::default(),
+            total_nanos: Default::default(),
+            longest_nanos: Default::default(),
+            long: Default::default(),
+        }
+    }
+
     fn record(&self, what: &'static str, since: Instant) {
         let nanos = since.elapsed().as_nanos() as u64;
         let micros = nanos / 1_000;
@@ -47,6 +58,11 @@ impl HoldTimes {
         }
         if micros > HOLD_WARN_MICROS {
             tracing::warn!(what, micros, "state lock held for long");
+        }
+        if micros / 1_000 >= self.reports.threshold_ms.load(Ordering::Relaxed)
+            && let Some(text) = self.reports.report(what, micros / 1_000, Instant::now())
+        {
+            tracing::info!("{text}");
         }
     }
 
@@ -72,6 +88,69 @@ impl HoldTimes {
     }
 }
 
+/// From which length on holds are told of in the log, and how often at most.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Reporting {
+    /// Shared holds, in milliseconds.
+    pub reads_ms: u64,
+    /// Others.
+    pub writes_ms: u64,
+    /// Time between two reports of a kind, in milliseconds: what is long meanwhile is counted.
+    pub interval_ms: u64,
+}
+
+impl Default for Reporting {
+    fn default() -> Reporting {
+        Reporting { reads_ms: 5_000, writes_ms: 5_000, interval_ms: 10_000 }
+    }
+}
+
+/// What was not told of yet.
+#[derive(Debug, Default)]
+struct Untold {
+    last: Option<Instant>,
+    count: u64,
+    total_ms: u64,
+    longest: Option<(&'static str, u64)>,
+}
+
+/// Reports of long holds, in the words of Hadoop's, for those who look for them.
+#[derive(Debug)]
+struct Reports {
+    kind: &'static str,
+    threshold_ms: AtomicU64,
+    interval_ms: AtomicU64,
+    untold: Mutex<Untold>,
+}
+
+impl Reports {
+    fn new(kind: &'static str) -> Reports {
+        let Reporting { writes_ms, interval_ms, .. } = Reporting::default();
+        Reports { kind, threshold_ms: writes_ms.into(), interval_ms: interval_ms.into(), untold: Mutex::default() }
+    }
+
+    /// A long hold ended at `now`. What to write, if it is time again.
+    fn report(&self, what: &'static str, held_ms: u64, now: Instant) -> Option<String> {
+        let mut untold = self.untold.lock();
+        if untold.longest.is_none_or(|(_, longest)| held_ms > longest) {
+            untold.longest = Some((what, held_ms));
+        }
+        let interval_ms = u128::from(self.interval_ms.load(Ordering::Relaxed));
+        if untold.last.is_some_and(|last| now.duration_since(last).as_millis() < interval_ms) {
+            untold.count += 1;
+            untold.total_ms += held_ms;
+            return None;
+        }
+        let told = std::mem::replace(&mut *untold, Untold { last: Some(now), ..Untold::default() });
+        let (what, longest) = told.longest?;
+        let (kind, count, total) = (self.kind, told.count, told.total_ms);
+        Some(format!(
+            "\tNumber of suppressed {kind}-lock reports of FSNLock is {count}\n\tLongest {kind}-lock held for {longest}ms by {what}\n\t\
+             Total suppressed {kind}-lock held time: {total}.0"
+        ))
+    }
+}
+
 /// A value behind a read-write lock that is only lent to closures, so that no guard can outlive a hold or cross an await.
 #[derive(Debug)]
 pub struct StateLock<S> {
@@ -83,7 +162,15 @@ pub struct StateLock<S> {
 impl<S> StateLock<S> {
     /// Takes the value.
     pub fn new(state: S) -> StateLock<S> {
-        StateLock { state: RwLock::new(state), reads: HoldTimes::default(), writes: HoldTimes::default() }
+        StateLock { state: RwLock::new(state), reads: HoldTimes::new("read"), writes: HoldTimes::new("write") }
+    }
+
+    /// Sets which holds are told of in the log.
+    pub fn set_reporting(&self, reporting: Reporting) {
+        for (holds, threshold) in [(&self.reads, reporting.reads_ms), (&self.writes, reporting.writes_ms)] {
+            holds.reports.threshold_ms.store(threshold, Ordering::Relaxed);
+            holds.reports.interval_ms.store(reporting.interval_ms, Ordering::Relaxed);
+        }
     }
 
     /// Runs `f` with the value, shared with other readers.
@@ -120,6 +207,23 @@ impl<S> StateLock<S> {
 mod tests {
     use super::*;
     use std::time::Duration;
+
+    #[test]
+    fn long_holds_are_told_of_once_in_a_while() {
+        let (reports, now) = (Reports::new("write"), Instant::now());
+        let at = |ms: u64| now + Duration::from_millis(ms);
+        let text = |count: u64, ms: u64, what: &str, total: u64| {
+            Some(format!(
+                "\tNumber of suppressed write-lock reports of FSNLock is {count}\n\tLongest write-lock held for {ms}ms by {what}\n\t\
+                 Total suppressed write-lock held time: {total}.0"
+            ))
+        };
+        assert_eq!(reports.report("delete", 6_000, at(0)), text(0, 6_000, "delete", 0));
+        assert_eq!(reports.report("rename", 7_000, at(9_000)), None);
+        assert_eq!(reports.report("mkdirs", 5_000, at(9_999)), None);
+        assert_eq!(reports.report("create", 5_500, at(10_000)), text(2, 7_000, "rename", 12_000));
+        assert_eq!(reports.report("create", 5_100, at(20_000)), text(0, 5_100, "create", 0));
+    }
 
     #[test]
     fn holds_are_counted_by_duration() {

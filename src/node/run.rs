@@ -266,6 +266,7 @@ fn assemble(
     let (block_pool, created) = (info.block_pool_id.as_str().into(), vocab::TimeMs(info.ctime));
     let operations = ops::Settings { block_pool, created, ..convert::operations(settings, user) };
     let engine = Engine::new(state, journal, operations, policy, os.clock.clone(), HaState::Active, checkpoints);
+    engine.lock().set_reporting(settings.lock_reporting);
     let engine = engine.with_online(online);
     Opened { engine: Arc::new(engine), directories, info, upgrade_finalized, loaded_image_ms }
 }

@@ -1,5 +1,6 @@
 //! One choice of targets.
 
+use super::load::Loads;
 use super::{Apart, Target, TargetRequest};
 use crate::policies::{ChooseKinds, StoragePolicy};
 use crate::topology::Scope;
@@ -34,7 +35,7 @@ pub(super) struct Chooser<'a> {
     existing: usize,
     max_per_rack: usize,
     avoid_stale: bool,
-    max_load: f64,
+    loads: Loads,
     /// Media still wanted, by ordinal.
     kinds: [usize; 6],
 }
@@ -53,8 +54,7 @@ impl<'a> Chooser<'a> {
         results.iter().for_each(|t| excluded.extend(blocks.group_of(t.node)));
         let evenly = request.striped || blocks.settings.spread_evenly;
         let limit = if evenly { even_rack_limit } else { rack_limit };
-        let (max_per_rack, load) =
-            (limit(blocks, results.len(), request.replicas - placed.len()), blocks.average_load());
+        let max_per_rack = limit(blocks, results.len(), request.replicas - placed.len());
         Chooser {
             blocks,
             request,
@@ -68,7 +68,7 @@ impl<'a> Chooser<'a> {
             results,
             max_per_rack,
             avoid_stale: blocks.avoids_stale_for_write(now),
-            max_load: blocks.settings.consider_load_factor * load,
+            loads: Loads::new(blocks),
             kinds: [0; 6],
         }
     }
@@ -416,7 +416,7 @@ impl<'a> Chooser<'a> {
         if self.avoid_stale && node.is_stale(self.now, self.blocks.settings.stale_interval_ms) {
             return false;
         }
-        if consider_load && self.max_load > 0.0 && f64::from(node.stats.xceivers) > self.max_load {
+        if consider_load && self.loads.is_busy(self.blocks, node) {
             return false;
         }
         let settings = &self.blocks.settings;

@@ -9,6 +9,7 @@
 mod apart;
 mod chooser;
 mod excess;
+mod load;
 
 pub(crate) use apart::split_location;
 pub use apart::{Apart, Spread};

@@ -198,6 +198,44 @@ fn replicas_on_as_many_racks_as_there_can_be() {
 }
 
 #[test]
+fn load_is_compared_among_like_nodes_and_by_volume() {
+    let mut w = World::new(Settings::default());
+    // four idle archive nodes, two busy ones with a fast medium, one of these much busier
+    let kinds = [
+        StorageKind::Archive,
+        StorageKind::Archive,
+        StorageKind::Archive,
+        StorageKind::Archive,
+        StorageKind::Disk,
+        StorageKind::Disk,
+    ];
+    for (n, (xceivers, kind)) in (1u32..).zip([1, 1, 1, 1, 60, 90].into_iter().zip(kinds)) {
+        w.node(n);
+        let (who, mut beat) = (w.registration(n), Heartbeat { xceivers, ..w.figures(n) });
+        beat.volumes[0].volume = VolumeId { id: format!("DS-{n}-2").into(), kind, ..beat.volumes[0].volume.clone() };
+        w.blocks.heartbeat(&mut w.store, &who, &beat, w.now).expect("heartbeat");
+    }
+    let on_disk = |w: &World, copies: usize| {
+        let chosen = w.blocks.choose_targets(&request(copies), w.now.monotonic).targets;
+        let mut nodes: Vec<_> = chosen.iter().filter(|t| t.kind == StorageKind::Disk).map(|t| t.node).collect();
+        nodes.sort_unstable();
+        nodes
+    };
+    let [five, six] = [w.number(5), w.number(6)];
+    // the mean of all is 26 and two thirds: both have more than twice that
+    assert_eq!(on_disk(&w, 2), []);
+    // among nodes with disks it is 75
+    w.blocks.settings.consider_load_by_kind = true;
+    assert_eq!(on_disk(&w, 2), [five, six]);
+    // and a node has one volume or two: 154 threads on these make 22 each
+    w.blocks.settings.consider_load_by_volume = true;
+    assert_eq!(on_disk(&w, 2), []);
+    w.blocks.settings.consider_load_factor = 1.0;
+    w.blocks.settings.consider_load_by_volume = false;
+    assert_eq!(on_disk(&w, 1), [five]);
+}
+
+#[test]
 fn of_equally_near_nodes_the_less_busy_or_the_faster_come_first() {
     let mut w = World::new(Settings { load_for_read: true, ..Settings::default() });
     let nodes = [(1, 30, StorageKind::Disk), (2, 10, StorageKind::Archive), (3, 20, StorageKind::Ssd)];

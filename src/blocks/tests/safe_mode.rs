@@ -26,6 +26,32 @@ fn start_up_ends_after_the_extension() {
     assert_eq!((stats.low_redundancy, stats.missing, stats.highest_priority), (1000, 1, 999));
 }
 
+/// What has too few replicas is looked for once that is of use, while safe mode is still on.
+#[test]
+fn queues_begin_at_their_own_threshold() {
+    let mut w = World::stopped(Settings { queues_threshold: 0.5, ..Settings::default() });
+    let blocks: Vec<Block> = (1..=1000).map(|i| w.block(i, 3).1).collect();
+    w.start(0);
+    w.register_on(1, "/r");
+    w.beat(1);
+    w.report(1, &blocks[..499]);
+    w.blocks.safe_mode_check(w.now);
+    assert!(!w.blocks.populating_queues());
+    w.received(1, blocks[499]);
+    w.blocks.safe_mode_check(w.now);
+    assert!(w.blocks.populating_queues());
+    assert_eq!(w.blocks.safe_mode.startup(), Startup::Pending);
+    while w.blocks.scan_step(&mut w.store, 2) {}
+    blocks[500..].iter().for_each(|block| w.received(1, *block));
+    w.blocks.safe_mode_check(w.now);
+    w.pass(30_000);
+    w.blocks.safe_mode_check(w.now);
+    assert!(!w.blocks.safe_mode.is_on());
+    let stats = w.blocks.stats(&w.store, w.now.monotonic);
+    assert_eq!((stats.low_redundancy, stats.missing, stats.highest_priority), (1000, 0, 1000));
+    w.check();
+}
+
 #[test]
 fn an_empty_file_system_is_never_in_start_up() {
     let w = World::new(Settings::default());

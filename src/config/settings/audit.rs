@@ -61,9 +61,11 @@ fn top(reader: &Reader<'_>) -> Result<Option<TopSettings>, ConfigError> {
     const MINUTE_MS: u64 = 60_000;
     let mut windows_ms = BTreeSet::new();
     for text in reader.strings(WINDOWS)? {
-        let minutes = text.parse::<i32>().map_err(|_| reader.wrong(WINDOWS, format!("For input string: \"{text}\"")))?;
+        let minutes =
+            text.parse::<i32>().map_err(|_| reader.wrong(WINDOWS, format!("For input string: \"{text}\"")))?;
         let minutes = u64::try_from(minutes).ok().filter(|minutes| *minutes > 0);
-        windows_ms.insert(minutes.ok_or_else(|| reader.wrong(WINDOWS, "minimum reporting period is 1 min!"))? * MINUTE_MS);
+        windows_ms
+            .insert(minutes.ok_or_else(|| reader.wrong(WINDOWS, "minimum reporting period is 1 min!"))? * MINUTE_MS);
     }
     let (buckets, users) = (reader.int(BUCKETS)?, reader.int(USERS)?);
     if !reader.boolean("dfs.namenode.top.enabled")? {

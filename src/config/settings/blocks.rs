@@ -12,6 +12,9 @@ use std::time::Duration;
 pub struct SafeMode {
     /// Part of the blocks that must be safe; over 1 it is never left by itself (`dfs.namenode.safemode.threshold-pct`).
     pub threshold: f32,
+    /// Part of the blocks that must be safe before those with too few replicas are looked for
+    /// (`dfs.namenode.replqueue.threshold-pct`, else as before).
+    pub queues_threshold: f32,
     /// Live DataNodes wanted (`dfs.namenode.safemode.min.datanodes`).
     pub min_datanodes: u32,
     /// Replicas of a safe block (`dfs.namenode.safemode.replication.min`, else `dfs.namenode.replication.min`).
@@ -24,6 +27,7 @@ impl SafeMode {
     pub(super) fn read(reader: &Reader<'_>) -> Result<SafeMode, ConfigError> {
         const THRESHOLD: &str = "dfs.namenode.safemode.threshold-pct";
         const MIN_REPLICATION: &str = "dfs.namenode.safemode.replication.min";
+        const QUEUES: &str = "dfs.namenode.replqueue.threshold-pct";
         let threshold = reader.float(THRESHOLD)?;
         if threshold > 1.0 {
             reader.warn(format!("The threshold value shouldn't be greater than 1, threshold: {threshold:?}"));
@@ -35,6 +39,10 @@ impl SafeMode {
         };
         Ok(SafeMode {
             threshold,
+            queues_threshold: match reader.optional(QUEUES)? {
+                Some(_) => reader.float(QUEUES)?,
+                None => threshold,
+            },
             min_datanodes: reader.count("dfs.namenode.safemode.min.datanodes", 0)?,
             min_replication: u16::try_from(least)
                 .map_err(|_| reader.wrong(MIN_REPLICATION, format!("{least} is too much")))?,
@@ -236,6 +244,10 @@ pub struct Placement {
     pub consider_load: bool,
     /// Busy is more than this times the average (`dfs.namenode.redundancy.considerLoad.factor`).
     pub load_factor: f64,
+    /// That average is one over nodes with the same media (`dfs.namenode.redundancy.considerLoadByStorageType`).
+    pub load_by_kind: bool,
+    /// Volumes are compared as well (`dfs.namenode.redundancy.considerLoadByVolume`).
+    pub load_by_volume: bool,
     /// A writer's own node gets the first replica (`dfs.namenode.block-placement-policy.default.prefer-local-node`).
     pub prefer_local: bool,
     /// Blocks for which a target must have space (`dfs.namenode.block-placement.min-blocks-for.write`).
@@ -270,6 +282,8 @@ impl Placement {
             policy: PlacementPolicy::read(reader)?,
             consider_load: reader.boolean("dfs.namenode.redundancy.considerLoad")?,
             load_factor: reader.double("dfs.namenode.redundancy.considerLoad.factor")?,
+            load_by_kind: reader.boolean("dfs.namenode.redundancy.considerLoadByStorageType")?,
+            load_by_volume: reader.boolean("dfs.namenode.redundancy.considerLoadByVolume")?,
             prefer_local: reader.boolean("dfs.namenode.block-placement-policy.default.prefer-local-node")?,
             min_blocks_of_space: reader.count("dfs.namenode.block-placement.min-blocks-for.write", 1)?,
             avoid_stale_for_write: reader.boolean("dfs.namenode.avoid.write.stale.datanode")?,

@@ -39,6 +39,7 @@ pub use slow::SlowNodes;
 pub use storage::{Checkpoints, EditLog, Format, Location, StorageDirectories};
 pub use transport::{Http, HttpPolicy, RetryCache, Rpc};
 
+use super::values::Unit;
 use super::{ConfigError, Configuration};
 use std::collections::BTreeMap;
 
@@ -99,6 +100,8 @@ pub struct Settings {
     pub tokens: Tokens,
     /// The audit log.
     pub audit: Audit,
+    /// Which holds of the state lock are told of in the log.
+    pub lock_reporting: engine::Reporting,
     /// Group mapping.
     pub groups: Groups,
     /// Users that may act for others, by name.
@@ -172,6 +175,7 @@ impl Settings {
             reencryption: Reencryption::read(reader)?,
             tokens: Tokens::read(reader)?,
             audit: Audit::read(reader)?,
+            lock_reporting: lock_reporting(reader)?,
             groups: Groups::read(reader)?,
             proxy_users: security::proxy_users(reader)?,
             warnings: Vec::new(),
@@ -179,6 +183,17 @@ impl Settings {
         settings.warnings = reader.warnings();
         Ok(settings)
     }
+}
+
+/// `dfs.namenode.{read,write}-lock-reporting-threshold-ms`, `dfs.lock.suppress.warning.interval`. Below 0 is as 0.
+fn lock_reporting(reader: &Reader<'_>) -> Result<engine::Reporting, ConfigError> {
+    let threshold = |key| Ok::<_, ConfigError>(u64::try_from(reader.long(key)?).unwrap_or(0));
+    let interval = reader.duration("dfs.lock.suppress.warning.interval", Unit::Milliseconds)?;
+    Ok(engine::Reporting {
+        reads_ms: threshold("dfs.namenode.read-lock-reporting-threshold-ms")?,
+        writes_ms: threshold("dfs.namenode.write-lock-reporting-threshold-ms")?,
+        interval_ms: u64::try_from(interval.as_millis()).unwrap_or(u64::MAX),
+    })
 }
 
 #[cfg(test)]
