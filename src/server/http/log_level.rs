@@ -21,8 +21,8 @@ pub(super) async fn page(State(web): State<Arc<Web>>, Query(parameters): Paramet
     let outcome = parameter("log").map_or_else(String::new, |logger| outcome(&web, logger, parameter("level")));
     let year = jiff::Zoned::now().year();
     let text = format!(
-        "<html>\n<link rel='stylesheet' type='text/css' href='/static/hadoop.css'>\n<title>Log Level</title>\n<body>\n<h1>Log Level</h1>\n\
-         {outcome}\n\n<br /><hr /><h3>Get / Set</h3>\n<form>Class Name: <input type='text' size='50' name='log' /> <input type='submit' \
+        "<html>\n<link rel='stylesheet' type='text/css' href='/static/hadoop.css'>\n<title>Log Level</title>\n<body>\n<h1>Log Level</h1>\n\n\
+         {outcome}\n<br /><hr /><h3>Get / Set</h3>\n<form>Class Name: <input type='text' size='50' name='log' /> <input type='submit' \
          value='Get Log Level' /></form>\n<form>Class Name: <input type='text' size='50' name='log' /> Level: <input type='text' \
          name='level' /> <input type='submit' value='Set Log Level' /></form>\n<hr />\n<a href='http://hadoop.apache.org'>Hadoop</a>, \
          {year}.\n</body></html>\n"

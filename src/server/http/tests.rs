@@ -127,6 +127,66 @@ fn start_up_progress_as_hadoop_lists_it() {
     );
 }
 
+/// Answers as Hadoop's server gives them.
+#[tokio::test]
+async fn logs_their_levels_and_threads() {
+    let folder = std::env::temp_dir().join(format!("ironroot-logs-{}", std::process::id()));
+    std::fs::create_dir_all(folder.join("sub")).unwrap();
+    std::fs::write(folder.join("nn.log"), "first\nsecond\n").unwrap();
+    std::fs::write(folder.join("b&c d.out"), "x").unwrap();
+    let filter = Arc::new(parking_lot::Mutex::new(String::new()));
+    let told = filter.clone();
+    let levels = Levels::new(observe::levels::Level::Info, "info".to_owned(), move |f| *told.lock() = f.to_owned());
+    let settings = |readers: Option<&str>| WebSettings {
+        static_user: "dr.who".to_owned(),
+        log_readers: readers.map(AccessList::parse),
+        ..WebSettings::default()
+    };
+    let open = WebSettings {
+        logs: Some(Logs { folder: folder.clone(), aliases: true }),
+        levels: Some(Arc::new(levels)),
+        ..settings(None)
+    };
+    let serve = async |settings: WebSettings| {
+        let web = Arc::new(Web::new(Arc::default(), Box::new(OneKey), settings));
+        Server::start(bind("127.0.0.1:0".parse().unwrap()).await.unwrap(), web).unwrap()
+    };
+    let server = serve(open).await;
+    let (head, _) = ask(&server, "GET /logs").await;
+    assert!(head.starts_with("http/1.1 302") && head.contains("location: http://x/logs/"), "{head}");
+    let (head, body) = ask(&server, "GET /logs/").await;
+    assert!(head.contains("content-type: text/html;charset=utf-8"), "{head}");
+    assert!(body.contains("<td class=\"name\"><a href=\"/logs/b&c%20d.out\">b&amp;c d.out&nbsp;</a></td>"), "{body}");
+    assert!(body.contains("<td class=\"size\">13 bytes&nbsp;</td>") && body.contains("/logs/sub/"), "{body}");
+    let (head, body) = ask(&server, "GET /logs/sub/../nn.log").await;
+    assert!(head.starts_with("http/1.1 200") && head.contains("accept-ranges: bytes"), "{head}");
+    assert_eq!(body, "first\nsecond\n");
+    let (head, body) = ask(&server, "GET /logs/nn.log\nRange: bytes=6-8\r\n").await;
+    assert!(head.starts_with("http/1.1 206") && head.contains("content-range: bytes 6-8/13"), "{head}");
+    assert_eq!(body, "sec");
+    for nothing in ["/logs/none", "/logs/%2e%2e/etc/passwd", "/logs/..%2f..%2fetc/passwd", "/logs/%00", "/logs/%"] {
+        assert!(ask(&server, &format!("GET {nothing}")).await.0.starts_with("http/1.1 404"), "{nothing}");
+    }
+    let name = "org.apache.hadoop.ipc.Server";
+    let (_, body) = ask(&server, &format!("GET /logLevel?log={name}&level=debug")).await;
+    let effective = "<!-- OUTPUT -->Effective Level: <b>DEBUG</b><br />";
+    assert!(body.contains("<!-- OUTPUT -->Setting Level to debug ...<br />") && body.contains(effective), "{body}");
+    assert_eq!(*filter.lock(), "info,rpc=debug,server::service=debug");
+    let (_, body) = ask(&server, &format!("GET /logLevel?log={name}&level=%3Cb%3E")).await;
+    assert!(body.contains("<!-- OUTPUT -->Bad Level : <b>&lt;b&gt;</b><br />") && body.contains(effective), "{body}");
+    assert!(ask(&server, "GET /stacks").await.1.starts_with("Process Thread Dump: \n"));
+    assert!(ask(&server, "POST /logLevel").await.0.starts_with("http/1.1 405"));
+
+    let server = serve(settings(Some("hdfs"))).await;
+    for (page, status) in [("/logs/", 403), ("/logLevel", 403), ("/stacks", 200)] {
+        let (head, _) = ask(&server, &format!("GET {page}")).await;
+        assert!(head.starts_with(&format!("http/1.1 {status}")), "{page}: {head}");
+    }
+    let server = serve(settings(Some("dr.who"))).await;
+    assert!(ask(&server, "GET /logs/").await.0.starts_with("http/1.1 404"), "no logs are served");
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
 #[tokio::test]
 async fn what_only_administrators_may_see() {
     let asked = async |administrators: &str| {

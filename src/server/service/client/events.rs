@@ -27,11 +27,19 @@ pub(super) async fn edits_from(request: &Request<'_>) -> Answer {
         sync_txid: durable.0 as i64,
         ..EventsListProto::default()
     };
+    // no log was ever there for such, purged or not
+    if asked.txid < 1 {
+        let text = format!(
+            "Gap in transactions. Expected to be able to read up until at least txid 0 but unable to find any edit logs containing txid {}",
+            asked.txid
+        );
+        return Err(RemoteException::application(class::IO, text));
+    }
     if asked.txid <= list.sync_txid {
         let (events_max, bytes_max) = (engine.settings().events_per_call, engine.settings().record_bytes_max);
         let places = request.shared.followers.clone();
         let read = move || {
-            let (checkpoints, from) = (engine.checkpoints(), Txid(asked.txid.max(0).unsigned_abs()));
+            let (checkpoints, from) = (engine.checkpoints(), Txid(asked.txid.unsigned_abs()));
             let followed = Followed {
                 disk: &*checkpoints.os.disk,
                 currents: &checkpoints.edits_folders,

@@ -49,6 +49,14 @@ async fn events_of_what_is_durable_in_pieces_of_the_size_allowed() {
     let list = none.events_list;
     assert_eq!((list.batch.len(), list.first_txid, list.last_txid, list.sync_txid), (0, -1, -1, current.txid));
 
+    for before in [0, -1, i64::MIN] {
+        let refused = peer.refused("getEditsFromTxid", &from(before)).await;
+        assert!(
+            refused.message.ends_with(&format!("unable to find any edit logs containing txid {before}")),
+            "{}",
+            refused.message
+        );
+    }
     let bob = world.connect(CLIENT, "bob").await;
     let refused = bob.refused("getEditsFromTxid", &from(1)).await;
     let text = "Access denied for user bob. Superuser privilege is required for operation getEditsFromTxid";
