@@ -109,9 +109,13 @@ impl server::service::Reload for Files {
     }
 
     /// As in Hadoop, the working directory stands in for a directory of logs that is not set.
-    fn write_log(&self, name: &str, text: &str) -> Result<(), String> {
-        let path = self.logs.join(name);
-        std::fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))
+    /// Nor does a name that begins at the root lead out of it.
+    fn write_log(&self, name: &str, text: &str) -> Result<(), (PathBuf, std::io::Error)> {
+        let path = match name.trim_matches('/') {
+            "" => self.logs.clone(),
+            name => self.logs.join(name),
+        };
+        std::fs::write(&path, text).map_err(|error| (path, error))
     }
 
     fn date(&self, time: TimeMs) -> String {

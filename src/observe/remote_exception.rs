@@ -295,6 +295,10 @@ pub mod class {
     pub const IO: &str = "java.io.IOException";
     pub const CLASS_NOT_FOUND: &str = "java.lang.ClassNotFoundException";
     pub const FILE_NOT_FOUND: &str = "java.io.FileNotFoundException";
+    pub const FILE_SYSTEM: &str = "java.nio.file.FileSystemException";
+    pub const NO_SUCH_FILE: &str = "java.nio.file.NoSuchFileException";
+    pub const ACCESS_DENIED: &str = "java.nio.file.AccessDeniedException";
+    pub const INVALID_FILE_PATH: &str = "java.nio.file.InvalidPathException";
     pub const ILLEGAL_ARGUMENT: &str = "java.lang.IllegalArgumentException";
     pub const ILLEGAL_STATE: &str = "java.lang.IllegalStateException";
     pub const UNSUPPORTED_OPERATION: &str = "java.lang.UnsupportedOperationException";

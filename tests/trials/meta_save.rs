@@ -4,6 +4,7 @@ use std::sync::LazyLock;
 use hadoop_proto::hdfs::{ExtendedBlockProto, MetaSaveRequestProto, MetaSaveResponseProto};
 use regex::Regex;
 
+use super::client::refused;
 use super::datanode::DataNode;
 use super::fixture::Fixture;
 
@@ -102,4 +103,22 @@ fn striped_groups_in_an_account() {
     let account = text.split("Metasave: Number of datanodes").next().expect("one part");
     let varying = Regex::new(r"blk_-?\d+_\d+|\d\d:\d\d:\d\d|127\.0\.0\.1:\d+").expect("a pattern");
     assert_eq!(varying.replace_all(account, "X"), GROUP);
+}
+
+/// Words and classes are Java's; a name that begins at the root stays among the logs.
+#[test]
+fn accounts_are_written_among_the_logs_alone() {
+    let Some(fixture) = Fixture::start("account-names", &[]) else { return };
+    let client = fixture.superuser();
+    let save = |name: &str| {
+        client.call::<MetaSaveResponseProto>("metaSave", &MetaSaveRequestProto { filename: name.to_owned() }).map(drop)
+    };
+    let outside = fixture.work.path().join("outside");
+    refused(save(outside.to_str().expect("a path")), "java.nio.file.NoSuchFileException", "outside");
+    assert!(!outside.exists());
+    refused(save("none/meta"), "java.nio.file.NoSuchFileException", "none/meta");
+    refused(save("."), "java.nio.file.FileSystemException", ": Is a directory");
+    refused(save("a\0b"), "java.nio.file.InvalidPathException", "Nul character not allowed: ");
+    refused(save(&"x".repeat(300)), "java.nio.file.FileSystemException", ": File name too long");
+    save("/meta").expect("among the logs");
 }

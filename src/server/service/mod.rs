@@ -99,7 +99,7 @@ pub trait Reload: Send + Sync {
     ///
     /// # Errors
     /// The disk's.
-    fn write_log(&self, name: &str, text: &str) -> Result<(), String>;
+    fn write_log(&self, name: &str, text: &str) -> Result<(), (std::path::PathBuf, std::io::Error)>;
     /// Names of the keys that may be changed while the process runs, sorted.
     fn reconfigurable(&self) -> Vec<String>;
     /// Reads the configuration again and puts in force what has changed and may. Waits for the disk.

@@ -10,7 +10,10 @@ use observe::RemoteException;
 use observe::remote_exception::class;
 use ops::read::corrupt_files::CorruptFilesWalk;
 use ops::read::meta_save::MetaSave;
+use std::io;
+use std::path::Path;
 use std::sync::atomic::Ordering;
+use tokio::task::JoinError;
 
 /// Missing blocks looked at under one hold of the lock.
 const CORRUPT_SLICE: usize = 500;
@@ -46,9 +49,25 @@ pub(super) async fn meta_save(request: &Request<'_>) -> Answer {
         tokio::task::yield_now().await;
     }
     let done = tokio::task::spawn_blocking(move || reload.write_log(&asked.filename, &account.text())).await;
-    let failed = |text: String| RemoteException::application(class::IO, text);
-    done.map_err(|error| failed(error.to_string()))?.map_err(failed)?;
+    let failed = |error: JoinError| RemoteException::application(class::IO, error.to_string());
+    done.map_err(failed)?.map_err(|(path, error)| unwritten(&path, &error))?;
     Ok(EMPTY)
+}
+
+/// Why a file could not be written, as Java tells it.
+fn unwritten(path: &Path, error: &io::Error) -> RemoteException {
+    let shown = path.display();
+    let (class, text) = match error.kind() {
+        io::ErrorKind::NotFound => (class::NO_SUCH_FILE, shown.to_string()),
+        io::ErrorKind::PermissionDenied => (class::ACCESS_DENIED, shown.to_string()),
+        io::ErrorKind::InvalidInput => (class::INVALID_FILE_PATH, format!("Nul character not allowed: {shown}")),
+        _ => {
+            let text = error.to_string();
+            let text = text.split(" (os error ").next().unwrap_or_default();
+            (class::FILE_SYSTEM, format!("{shown}: {text}"))
+        }
+    };
+    RemoteException::application(class, text)
 }
 
 /// Gives up the way back to before an upgrade, if there is one; DataNodes are told with the answers to their next block reports.
