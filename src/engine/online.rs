@@ -9,7 +9,7 @@ use crate::{Engine, HaState};
 use mem::page::{Pages, ShadowPool, SpareChunk};
 use os::mapping;
 use parking_lot::Mutex;
-use state::State;
+use state::{PastCopy, State};
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,6 +23,8 @@ use vocab::Txid;
 
 /// Pages that are copied in one shared hold: 1 MiB, a fraction of a slice of time.
 const COPIED_PAGES: u32 = 16;
+/// Entries of the past that are written down in one shared hold.
+const PAST_ENTRIES: u64 = 1_024;
 /// Inodes or steps of a snapshot's deletion done in one hold before a checkpoint may begin.
 const RECLAIMED: u64 = 256;
 /// Pause between chunks that are moved in.
@@ -338,8 +340,13 @@ impl Engine {
             return Err(NotMade::Interrupted);
         }
         let pool = Arc::new(ShadowPool::new(online.settings.pool_bytes));
+        let mut past = Some(self.copy_past());
         loop {
-            if let Some(begun) = self.try_begin_checkpoint(kind, &pool)? {
+            let begun = self.try_begin_checkpoint(kind, &pool, &mut past);
+            if begun.is_err() {
+                self.lock().write("checkpointPast", |state| state.tree.abandon_past_copy());
+            }
+            if let Some(begun) = begun? {
                 return Ok(begun);
             }
             while self.slice(|engine| engine.reclaim_slice(RECLAIMED)) {
@@ -348,8 +355,23 @@ impl Engine {
         }
     }
 
+    /// Writes down what is kept for snapshots, in slices: it is not in pages. What changes meanwhile is noted.
+    fn copy_past(&self) -> PastCopy {
+        if self.lock().read("checkpointPast", |state| state.tree.snapshots.is_empty()) {
+            return PastCopy::default();
+        }
+        let mut copy = self.lock().write("checkpointPast", |state| state.tree.begin_past_copy());
+        while self.lock().read("checkpointPast", |state| state.tree.copy_past(&mut copy, PAST_ENTRIES)) {}
+        copy
+    }
+
     /// The same, unless a snapshot is being deleted: nothing is written down in the middle of that.
-    fn try_begin_checkpoint(&self, kind: Kind, pool: &Arc<ShadowPool>) -> Result<Option<Begun>, NotMade> {
+    fn try_begin_checkpoint(
+        &self,
+        kind: Kind,
+        pool: &Arc<ShadowPool>,
+        past: &mut Option<PastCopy>,
+    ) -> Result<Option<Begun>, NotMade> {
         self.lock().write("checkpointBegin", |state| {
             if state.tree.has_cleanup() {
                 return Ok(None);
@@ -363,7 +385,7 @@ impl Engine {
             if not_now || self.gate().state() != HaState::Active {
                 return Err(NotMade::NotNow);
             }
-            let rest = state.freeze(pool);
+            let rest = state.freeze_after(pool, past.take().unwrap_or_default());
             let sets = state.page_sets().iter().map(|pages| pages.frozen().0).collect();
             let txid = Txid(unwritten.unwrap_or_else(|| self.journal().roll()).0 - 1);
             Ok(Some(Begun { txid, rest, sets, pool: pool.clone() }))

@@ -59,7 +59,7 @@ impl PageSets {
 }
 
 /// A rest being written. Numbers are little-endian; sequences begin with their length in eight bytes.
-#[derive(Default)]
+#[derive(Default, Debug)]
 pub struct RestWriter {
     bytes: Vec<u8>,
 }
@@ -110,6 +110,14 @@ impl RestWriter {
     pub fn plain<T: Pod>(&mut self, values: &[T]) {
         self.length(values.len());
         self.bytes.extend_from_slice(bytemuck::cast_slice(values));
+    }
+    /// How many bytes were written.
+    pub fn len(&self) -> usize {
+        self.bytes.len()
+    }
+    /// Whether nothing was.
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
     }
     /// What was written.
     pub fn finish(self) -> Vec<u8> {

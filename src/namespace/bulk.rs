@@ -12,7 +12,7 @@ use crate::{Tree, construction};
 use mem::bulk::Clock;
 use mem::side::SideTable;
 use record::{BlockInfo, InodeHandle, Linker, Store};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use vocab::acl::AclEntry;
 use vocab::encryption::is_zone;
 use vocab::quota::{Quota, Usage};
@@ -158,7 +158,8 @@ impl Build {
     }
 
     /// As [`Build::finish`], with sums that were made beside loading. They are the answer where no directory but the root counts and every inode
-    /// is below it; else all inodes are looked at once more, as `share` shares them out. `parents` are all directories with children.
+    /// is below it; else all inodes are looked at once more, as `share` shares them out. `parents` are all directories with children;
+    /// `below_root`: each of them has the root somewhere above it.
     ///
     /// # Errors
     /// [`BuildError::NoRoot`].
@@ -167,6 +168,7 @@ impl Build {
         store: &mut Store,
         totals: &Totals,
         parents: &[InodeHandle],
+        below_root: bool,
         share: Share<'_>,
     ) -> Result<Tree, BuildError> {
         self.tree.lists.set_filling(None);
@@ -175,33 +177,11 @@ impl Build {
             return self.finish(store);
         }
         let only_root = tree.quotas.len() <= usize::from(tree.quotas.contains(key(tree.root)));
-        let whole = totals.linked + 1 == store.inode_count() && all_below(store, tree.root, parents);
+        let whole = below_root && totals.linked + 1 == store.inode_count();
         if !only_root || totals.policies || !whole {
             return self.finish_shared(store, parents, share);
         }
         let namespace = i64::try_from(store.inode_count()).unwrap_or(i64::MAX);
         self.finish_counted(store, &Usage { namespace, ..totals.usage })
     }
-}
-
-/// Whether every one of these directories is below the root: no chain of parents ends elsewhere or runs in a circle.
-fn all_below(store: &Store, root: InodeHandle, parents: &[InodeHandle]) -> bool {
-    // by which of the walks a directory was met first
-    let mut met: HashMap<InodeHandle, u32> = HashMap::with_capacity(parents.len() + 1);
-    met.insert(root, u32::MAX);
-    for (walk, parent) in (0..).zip(parents) {
-        let mut at = *parent;
-        loop {
-            match met.get(&at) {
-                Some(by) if *by == walk => return false,
-                Some(_) => break,
-                None => met.insert(at, walk),
-            };
-            match store.parent(at) {
-                Some(above) => at = above,
-                None => return false,
-            }
-        }
-    }
-    true
 }

@@ -3,6 +3,7 @@
 use crate::children::Lists;
 use crate::erasure_coding::Policies;
 use crate::reclaim::{Detached, Waiting};
+use crate::snapshot::PastTables;
 use crate::{Tree, lease};
 use mem::page::Pages;
 use mem::persist::{Malformed, PageSets, Persist, RestReader, RestWriter};
@@ -52,7 +53,12 @@ impl Tree {
     ///
     /// # Errors
     /// [`Malformed`].
-    pub fn restore(store: &Store, pages: &mut PageSets, rest: &mut RestReader<'_>) -> Result<Tree, Malformed> {
+    pub fn restore(
+        store: &Store,
+        pages: &mut PageSets,
+        rest: &mut RestReader<'_>,
+        past: PastTables,
+    ) -> Result<Tree, Malformed> {
         let root = InodeHandle::from_raw(rest.u32()?).ok_or(Malformed("a root"))?;
         let mut tree = Tree {
             root,
@@ -70,7 +76,7 @@ impl Tree {
             moves: 0,
             counting: None,
             ways: crate::ways::Ways::default(),
-            snapshots: crate::snapshot::Snapshots::restore(rest)?,
+            snapshots: crate::snapshot::Snapshots::restore(rest, past)?,
             erasure_coding: Policies::restore(rest)?,
             zones: (0..rest.length(4)?).map(|_| zone(rest)).collect::<Result<_, _>>()?,
         };

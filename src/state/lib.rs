@@ -21,6 +21,7 @@ pub use digest::Digest;
 pub use effects::{Effect, Effects};
 pub use fit::{Applied, Fit, Fitted, Mismatch, Mode, Paths};
 pub use namespace::RootAttributes;
+pub use namespace::snapshot::PastCopy;
 pub use replay::Replay;
 pub use retry::{RetryCache, RetryEntry, RetryPayload};
 pub use sequences::Sequences;

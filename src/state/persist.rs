@@ -8,6 +8,7 @@ use crate::tokens::{MasterKey, Token, Tokens};
 use mem::page::{Page, Pages, ShadowPool};
 use mem::persist::{Malformed, PageSets, Persist, RestReader, RestWriter};
 use namespace::Tree;
+use namespace::snapshot::{PastCopy, PastTables};
 use record::{StorageNumber, Store};
 use std::sync::Arc;
 use vocab::{Block, BlockId, BlockState, GenerationStamp, InodeId, Mode, TimeMs};
@@ -30,8 +31,12 @@ impl State {
 
     /// Begins a checkpoint: freezes all pages and gives what lies beside them. To be ended by [`State::thaw`].
     pub fn freeze(&mut self, pool: &Arc<ShadowPool>) -> Vec<u8> {
+        self.freeze_after(pool, PastCopy::default())
+    }
+    /// The same where what is kept for snapshots was written down before, but for what has changed since.
+    pub fn freeze_after(&mut self, pool: &Arc<ShadowPool>, past: PastCopy) -> Vec<u8> {
         self.page_sets_mut().into_iter().for_each(|pages| pages.freeze(pool));
-        let mut rest = RestWriter::new();
+        let mut rest = self.tree.end_past_copy(past);
         self.write_rest(&mut rest);
         rest.finish()
     }
@@ -81,8 +86,9 @@ impl State {
     /// [`Malformed`]; the state is gone then.
     pub fn restore(fresh: State, mut pages: PageSets, rest: &[u8]) -> Result<State, Malformed> {
         let (rest, pages) = (&mut RestReader::new(rest), &mut pages);
+        let past = PastTables::restore(rest)?;
         let store = Store::restore(pages, rest)?;
-        let tree = Tree::restore(&store, pages, rest)?;
+        let tree = Tree::restore(&store, pages, rest, past)?;
         let mut state = State { store, tree, ..fresh };
         state.sequences = read_sequences(rest)?;
         state.tokens = read_tokens(rest)?;

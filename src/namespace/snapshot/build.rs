@@ -43,7 +43,7 @@ impl Build {
     }
     /// Says that an inode is known under a name it had, or lies where a rename put it.
     pub fn add_reference(&mut self, inode: InodeHandle, link: &Link, target: Option<vocab::SnapshotId>) {
-        let references = self.tree.snapshots.references.entry(inode).or_default();
+        let references = self.tree.snapshots.references.or_default(inode);
         if let Link::Named { last, .. } = link
             && let Err(at) = references.names.binary_search(last)
         {
@@ -70,7 +70,7 @@ impl Build {
     }
     /// Enters the diffs of a file, by ascending snapshot.
     pub fn set_file_diffs(&mut self, store: &mut Store, file: InodeHandle, list: Vec<FileDiff>) {
-        self.tree.snapshots.files.entry(file).or_default().list = list;
+        self.tree.snapshots.files.or_default(file).list = list;
         self.tree.snapshots.note_held_stripes(file);
         let features = store.features(file);
         store.set_features(file, features.with(Features::SNAPSHOT_DIFFS));

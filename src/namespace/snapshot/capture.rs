@@ -87,7 +87,7 @@ impl Tree {
         let copy = self.attributes(store, file);
         let features = store.features(file);
         store.set_features(file, features.with(Features::SNAPSHOT_DIFFS));
-        let diffs = &mut self.snapshots.files.entry(file).or_default().list;
+        let diffs = &mut self.snapshots.files.or_default(file).list;
         if diffs.last().is_none_or(|d| d.snapshot < latest) {
             diffs.push(FileDiff { snapshot: latest, length, copy: None, blocks: None });
         }
@@ -106,7 +106,7 @@ impl Tree {
         if !features.contains(Features::SNAPSHOT_DIFFS) {
             store.set_features(directory, features.with(Features::SNAPSHOT_DIFFS));
         }
-        let diffs = self.snapshots.directories.entry(directory).or_default();
+        let diffs = self.snapshots.directories.or_default(directory);
         let known = last(diffs);
         if known == SnapshotId::CURRENT || known < latest {
             diffs.push(DirectoryDiff::new(latest, store.children(directory).1));

@@ -11,6 +11,7 @@
 mod capture;
 mod clean;
 mod diff;
+mod kept;
 mod past;
 mod persist;
 mod rename;
@@ -25,6 +26,8 @@ pub mod report;
 pub(crate) use clean::Cleanup;
 pub use clean::Reclaimed;
 pub use diff::{AttributeCopy, DirectoryDiff, FileDiff, Gone, Link};
+use kept::Kept;
+pub use kept::{PastCopy, PastTables};
 pub use past::Entry;
 pub use roots::{QUOTA_DEFAULT, Root, Snapshot};
 pub use views::SeenInViews;
@@ -68,9 +71,9 @@ pub struct Snapshots {
     /// Number of the next snapshot.
     pub counter: u32,
     pub(crate) roots: BTreeMap<InodeId, Root>,
-    pub(crate) directories: HashMap<InodeHandle, Vec<DirectoryDiff>>,
-    pub(crate) files: HashMap<InodeHandle, FileDiffs>,
-    pub(crate) references: HashMap<InodeHandle, References>,
+    pub(crate) directories: Kept<Vec<DirectoryDiff>>,
+    pub(crate) files: Kept<FileDiffs>,
+    pub(crate) references: Kept<References>,
     /// Where the older names are, by inode and last snapshot (derived).
     pub(crate) older_names: HashMap<(InodeHandle, SnapshotId), OlderName>,
     /// Striped files whose diffs hold blocks, or did once (derived).
@@ -115,7 +118,7 @@ impl Snapshots {
     /// The same of all, at the end of a load.
     fn note_all_older_names(&mut self) {
         let Snapshots { directories, older_names, .. } = self;
-        for (directory, diffs) in directories {
+        for (directory, diffs) in directories.iter() {
             for gone in diffs.iter().flat_map(|diff| &diff.deleted) {
                 if let Link::Named { name, last } = &gone.link {
                     older_names.insert((gone.inode, *last), OlderName { directory: *directory, name: name.clone() });

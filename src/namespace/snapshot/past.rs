@@ -50,16 +50,32 @@ impl Tree {
 
     /// All children of a directory at a snapshot, in name order.
     pub fn children_at(&self, store: &Store, directory: InodeHandle, snapshot: SnapshotId) -> Vec<Entry> {
+        self.children_from(store, directory, snapshot, b"").collect()
+    }
+
+    /// The same from a name on.
+    pub(crate) fn children_from<'a>(
+        &'a self,
+        store: &'a Store,
+        directory: InodeHandle,
+        snapshot: SnapshotId,
+        first: &[u8],
+    ) -> impl Iterator<Item = Entry> + use<'a> {
         let diffs = self.snapshots.directory_diffs(directory);
-        let present = || self.children(store, directory).map(|child| self.entry(child));
-        let Some(from) = at(diffs, snapshot) else { return present().collect() };
-        let sum = DirectoryDiff::sum(store, snapshot, &diffs[from..]);
-        let mut all: Vec<Entry> = present().filter(|e| sum.find_created(store.name(e.inode)).is_err()).collect();
-        if !sum.deleted.is_empty() {
-            all.extend(sum.deleted);
-            all.sort_by(|a, b| compare_names(a.name(store), b.name(store)));
-        }
-        all
+        let sum = at(diffs, snapshot).map(|from| DirectoryDiff::sum(store, snapshot, &diffs[from..]));
+        let DirectoryDiff { created, mut deleted, .. } = sum.unwrap_or_else(|| DirectoryDiff::new(snapshot, 0));
+        deleted.drain(..deleted.partition_point(|gone| compare_names(gone.name(store), first).is_lt()));
+        let exactly = if first.is_empty() { None } else { self.child(store, directory, first) };
+        let (after, _) = self.children_after(store, directory, first);
+        let known = move |name: &[u8]| created.binary_search_by(|n| compare_names(n, name)).is_err();
+        let present = exactly.into_iter().chain(after).filter(move |child| known(store.name(*child)));
+        let mut present = present.map(|child| self.entry(child)).peekable();
+        let mut deleted = deleted.into_iter().peekable();
+        std::iter::from_fn(move || match (present.peek(), deleted.peek()) {
+            (Some(now), Some(then)) if compare_names(then.name(store), now.name(store)).is_gt() => present.next(),
+            (Some(_), None) => present.next(),
+            _ => deleted.next(),
+        })
     }
 
     /// The attributes of an inode that a snapshot holds apart, if they changed since.
@@ -192,7 +208,7 @@ impl Tree {
     }
 
     /// Whether an inode (whatever holds it) is part of the latest snapshot.
-    pub(crate) fn in_latest(&self, store: &Store, inode: InodeHandle, latest: SnapshotId) -> bool {
+    pub fn in_latest(&self, store: &Store, inode: InodeHandle, latest: SnapshotId) -> bool {
         if latest == SnapshotId::CURRENT || latest == SnapshotId::NONE {
             return false;
         }

@@ -1,6 +1,6 @@
 //! The past written down beside the pages of the tree.
 
-use super::{AttributeCopy, DirectoryDiff, FileDiff, FileDiffs, Gone, Link, References, Root, Snapshot, Snapshots};
+use super::{AttributeCopy, DirectoryDiff, FileDiff, Gone, Link, PastTables, References, Root, Snapshot, Snapshots};
 use crate::QuotaRecord;
 use crate::codec::{AclEntries, AclRef, XattrEntries, XattrRef, decode_quota, encode_acl, encode_quota, encode_xattrs};
 use mem::persist::{Malformed, RestReader, RestWriter};
@@ -26,7 +26,9 @@ fn list<T>(rest: &mut RestReader<'_>, item: impl Fn(&mut RestReader<'_>) -> Read
 
 impl Snapshots {
     pub(crate) fn write_rest(&self, rest: &mut RestWriter) {
-        let Snapshots { counter, roots, directories, files, references, older_names: _, held_stripes: _ } = self;
+        // the tables by inode were written before (`kept`)
+        let Snapshots { counter, roots, directories: _, files: _, references: _, older_names: _, held_stripes: _ } =
+            self;
         rest.u32(*counter);
         rest.length(roots.len());
         for (id, root) in roots {
@@ -40,31 +42,11 @@ impl Snapshots {
                 s.root.write_rest(rest);
             }
         }
-        rest.length(directories.len());
-        for (directory, diffs) in directories {
-            rest.u32(directory.raw());
-            rest.length(diffs.len());
-            diffs.iter().for_each(|d| d.write_rest(rest));
-        }
-        rest.length(files.len());
-        for (file, diffs) in files {
-            rest.u32(file.raw());
-            rest.bool(diffs.deleted);
-            rest.length(diffs.list.len());
-            diffs.list.iter().for_each(|d| d.write_rest(rest));
-        }
-        rest.length(references.len());
-        for (inode, known) in references {
-            rest.u32(inode.raw());
-            rest.length(known.names.len());
-            known.names.iter().for_each(|n| put_snapshot(rest, *n));
-            rest.bool(known.target.is_some());
-            put_snapshot(rest, known.target.unwrap_or(SnapshotId::NONE));
-        }
     }
 
-    pub(crate) fn restore(rest: &mut RestReader<'_>) -> Read<Snapshots> {
-        let mut all = Snapshots { counter: rest.u32()?, ..Snapshots::default() };
+    pub(crate) fn restore(rest: &mut RestReader<'_>, tables: PastTables) -> Read<Snapshots> {
+        let PastTables { directories, files, references } = tables;
+        let mut all = Snapshots { counter: rest.u32()?, directories, files, references, ..Snapshots::default() };
         all.roots.extend(list(rest, |rest| {
             let (id, directory, quota) = (InodeId(rest.i64()?), handle(rest)?, rest.u32()?);
             let snapshots = list(rest, |rest| {
@@ -73,19 +55,24 @@ impl Snapshots {
             })?;
             Ok((id, Root { directory, quota, snapshots }))
         })?);
-        all.directories.extend(list(rest, |rest| Ok((handle(rest)?, list(rest, DirectoryDiff::restore)?)))?);
-        all.files.extend(list(rest, |rest| {
-            let (file, deleted) = (handle(rest)?, rest.bool()?);
-            Ok((file, FileDiffs { deleted, list: list(rest, FileDiff::restore)? }))
-        })?);
-        all.references.extend(list(rest, |rest| {
-            let (inode, names) = (handle(rest)?, list(rest, snapshot)?);
-            let (has_target, target) = (rest.bool()?, snapshot(rest)?);
-            Ok((inode, References { names, target: has_target.then_some(target) }))
-        })?);
         all.note_all_held_stripes();
         all.note_all_older_names();
         Ok(all)
+    }
+}
+
+impl References {
+    pub(super) fn write_rest(&self, rest: &mut RestWriter) {
+        let References { names, target } = self;
+        rest.length(names.len());
+        names.iter().for_each(|n| put_snapshot(rest, *n));
+        rest.bool(target.is_some());
+        put_snapshot(rest, target.unwrap_or(SnapshotId::NONE));
+    }
+    pub(super) fn restore(rest: &mut RestReader<'_>) -> Read<References> {
+        let names = list(rest, snapshot)?;
+        let (has_target, target) = (rest.bool()?, snapshot(rest)?);
+        Ok(References { names, target: has_target.then_some(target) })
     }
 }
 
@@ -100,7 +87,7 @@ fn copy(rest: &mut RestReader<'_>) -> Read<Option<Arc<AttributeCopy>>> {
 }
 
 impl DirectoryDiff {
-    fn write_rest(&self, rest: &mut RestWriter) {
+    pub(super) fn write_rest(&self, rest: &mut RestWriter) {
         let DirectoryDiff { snapshot, children, is_root, copy, created, deleted } = self;
         put_snapshot(rest, *snapshot);
         rest.u32(*children);
@@ -122,7 +109,7 @@ impl DirectoryDiff {
             }
         }
     }
-    fn restore(rest: &mut RestReader<'_>) -> Read<DirectoryDiff> {
+    pub(super) fn restore(rest: &mut RestReader<'_>) -> Read<DirectoryDiff> {
         let (snapshot_id, children, is_root, copy) = (snapshot(rest)?, rest.u32()?, rest.bool()?, copy(rest)?);
         let created = list(rest, |rest| Ok(rest.bytes()?.into()))?;
         let deleted = list(rest, |rest| {
@@ -140,7 +127,7 @@ impl DirectoryDiff {
 }
 
 impl FileDiff {
-    fn write_rest(&self, rest: &mut RestWriter) {
+    pub(super) fn write_rest(&self, rest: &mut RestWriter) {
         let FileDiff { snapshot, length, copy, blocks } = self;
         put_snapshot(rest, *snapshot);
         rest.u64(*length);
@@ -149,7 +136,7 @@ impl FileDiff {
         rest.length(blocks.as_ref().map_or(0, Vec::len));
         blocks.iter().flatten().for_each(|b| rest.u32(b.raw()));
     }
-    fn restore(rest: &mut RestReader<'_>) -> Read<FileDiff> {
+    pub(super) fn restore(rest: &mut RestReader<'_>) -> Read<FileDiff> {
         let (snapshot, length, copy, has_blocks) = (snapshot(rest)?, rest.u64()?, copy(rest)?, rest.bool()?);
         let blocks = list(rest, |rest| BlockHandle::from_raw(rest.u32()?).ok_or(Malformed("a block")))?;
         Ok(FileDiff { snapshot, length, copy, blocks: has_blocks.then_some(blocks) })

@@ -30,7 +30,7 @@ impl Tree {
         let was_renamed = gone.link != Link::Plain;
         self.capture_removal(store, from, gone.clone(), from_latest);
         if was_renamed {
-            let references = self.snapshots.references.entry(inode).or_default();
+            let references = self.snapshots.references.or_default(inode);
             if known && let Err(at) = references.names.binary_search(&from_latest) {
                 references.names.insert(at, from_latest);
             }

@@ -70,6 +70,9 @@ pub struct Cursor {
     pub told: Option<usize>,
 }
 
+/// Inodes that are looked at for a page, which may then have less than it could hold: it is made in one hold.
+const LOOKS: usize = 5_000;
+
 /// A changed directory with its names that came and went, or a changed file.
 struct Changed {
     inode: InodeHandle,
@@ -92,13 +95,14 @@ struct Walk<'a> {
     later: SnapshotId,
     changed: Vec<Changed>,
     renames: HashMap<InodeHandle, Rename>,
-    /// Directories that hold old names: by inode and last snapshot.
-    holders: HashMap<(InodeHandle, SnapshotId), InodeHandle>,
     /// Names on the way to what the page begins with.
     start: Vec<Vec<u8>>,
     /// How many entries are wanted, and found.
     wanted: usize,
     found: usize,
+    /// How many inodes may be looked at, and the path of the next one if that was too few.
+    looks: usize,
+    stopped: Option<Vec<u8>>,
 }
 
 fn join(parent: &[u8], name: &[u8]) -> Vec<u8> {
@@ -137,7 +141,9 @@ impl Tree {
         let mut walk = self.diff_walk(store, scope, from, to);
         walk.start = start.path.split(|b| *b == b'/').filter(|name| !name.is_empty()).map(Into::into).collect();
         walk.wanted = limit.saturating_add(start.told.map_or(0, |told| told.saturating_add(1)));
+        walk.looks = LOOKS;
         walk.run();
+        listing.next = walk.stopped.take().map(|path| Cursor { path, told: None });
         let mut room = limit;
         for (at, change) in walk.changed.iter().enumerate() {
             let told = if at == 0 && change.path == start.path { start.told } else { None };
@@ -152,16 +158,6 @@ impl Tree {
 
     fn diff_walk<'a>(&'a self, store: &'a Store, scope: Scope, from: SnapshotId, to: SnapshotId) -> Walk<'a> {
         let (earlier, later) = (from.min(to), from.max(to));
-        let mut holders = HashMap::new();
-        if !self.snapshots.references.is_empty() {
-            for (directory, diffs) in &self.snapshots.directories {
-                for gone in diffs.iter().flat_map(|d| &d.deleted) {
-                    if let Link::Named { last, .. } = gone.link {
-                        holders.insert((gone.inode, last), *directory);
-                    }
-                }
-            }
-        }
         let (changed, renames, start) = (Vec::new(), HashMap::new(), Vec::new());
         Walk {
             tree: self,
@@ -171,10 +167,11 @@ impl Tree {
             later,
             changed,
             renames,
-            holders,
             start,
             wanted: usize::MAX,
             found: 0,
+            looks: usize::MAX,
+            stopped: None,
         }
     }
 }
@@ -225,7 +222,7 @@ impl Walk<'_> {
 
     /// Collects from an inode down. `way`: names that lead from here to what the page begins with, if it has not begun.
     fn enter(&mut self, entry: &Gone, path: Vec<u8>, way: Option<&[Vec<u8>]>) {
-        if self.found > self.wanted {
+        if self.found > self.wanted || self.stopped.is_some() {
             return;
         }
         let (tree, store) = (self.tree, self.store);
@@ -235,6 +232,13 @@ impl Walk<'_> {
             None => (None, None),
         };
         let begun = next.is_none();
+        if begun {
+            if self.looks == 0 {
+                self.stopped = Some(path);
+                return;
+            }
+            self.looks -= 1;
+        }
         match store.kind(inode) {
             KindTag::File if begun && self.file_changed(inode) => {
                 self.found += 1;
@@ -252,7 +256,11 @@ impl Walk<'_> {
                     self.add_directory(inode, &path, &sum);
                 }
                 let mut begun = begun;
-                for child in tree.children_at(store, inode, self.earlier) {
+                let first = next.map_or(&b""[..], |name| name);
+                for child in tree.children_from(store, inode, self.earlier, first) {
+                    if self.found > self.wanted || self.stopped.is_some() {
+                        return;
+                    }
                     let name = child.name(store).to_vec();
                     let leads = !begun && next == Some(&name);
                     if !begun && !leads {
@@ -345,11 +353,8 @@ impl Walk<'_> {
             let old = references.and_then(|r| r.names.iter().find(|last| **last >= self.later));
             let (parent, name) = match old {
                 Some(last) => {
-                    let parent = *self.holders.get(&(inode, *last))?;
-                    let held = tree.snapshots.directory_diffs(parent).iter().flat_map(|d| &d.deleted);
-                    let is =
-                        |g: &&Gone| g.inode == inode && matches!(&g.link, Link::Named { last: l, .. } if l == last);
-                    (parent, held.into_iter().find(is)?.name(store).to_vec())
+                    let older = tree.snapshots.older_names.get(&(inode, *last))?;
+                    (older.directory, older.name.to_vec())
                 }
                 None if references.is_some_and(|r| r.target.is_none()) => return None,
                 None => (store.parent(inode)?, store.name(inode).to_vec()),

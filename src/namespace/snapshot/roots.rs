@@ -136,7 +136,7 @@ impl Tree {
             copy: Some(copy.clone()),
             ..DirectoryDiff::new(id, store.children(directory).1)
         };
-        self.snapshots.directories.entry(directory).or_default().push(diff);
+        self.snapshots.directories.or_default(directory).push(diff);
         let features = store.features(directory);
         store.set_features(directory, features.with(Features::SNAPSHOT_DIFFS));
         if let Some(root) = self.snapshots.roots.get_mut(&store.inode_id(directory))

@@ -115,10 +115,11 @@ impl Cleaner<'_> {
 
     /// Whether a child is a file that the snapshot which goes has nothing of.
     fn has_nothing_to_clean(&self, child: &Gone, task: Task) -> bool {
-        matches!(task, Task::Clean { snapshot, .. } if snapshot != CURRENT)
+        let Task::Clean { snapshot, .. } = task else { return false };
+        snapshot != CURRENT
             && !self.job.freed.contains(child.inode)
             && self.store.kind(child.inode) == KindTag::File
-            && !self.store.features(child.inode).contains(Features::SNAPSHOT_DIFFS)
+            && exactly(self.tree.snapshots.file_diffs(child.inode), snapshot).is_none()
     }
 
     pub(super) fn clean_directory(&mut self, directory: InodeHandle, snapshot: SnapshotId, mut prior: SnapshotId) {

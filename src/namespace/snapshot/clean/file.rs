@@ -9,7 +9,10 @@ use vocab::quota::Usage;
 
 impl Cleaner<'_> {
     pub(super) fn clean_file(&mut self, file: InodeHandle, snapshot: SnapshotId, prior: SnapshotId) {
-        self.adjusting(file, |cleaner| cleaner.clean_file_unadjusted(file, snapshot, prior));
+        // where a snapshot goes that the file has nothing of, nothing changes: it need not be looked up where else the past sees it
+        if snapshot == CURRENT || exactly(self.tree.snapshots.file_diffs(file), snapshot).is_some() {
+            self.adjusting(file, |cleaner| cleaner.clean_file_unadjusted(file, snapshot, prior));
+        }
     }
 
     /// Runs a step that changes or frees a file, and brings along what it counts, here and where the past sees it.
@@ -112,7 +115,9 @@ impl Cleaner<'_> {
 
     /// Removes a snapshot from a file's diffs.
     pub(super) fn delete_file_diff(&mut self, file: InodeHandle, snapshot: SnapshotId, prior: SnapshotId) {
-        self.adjusting(file, |cleaner| cleaner.delete_file_diff_unadjusted(file, snapshot, prior));
+        if exactly(self.tree.snapshots.file_diffs(file), snapshot).is_some() {
+            self.adjusting(file, |cleaner| cleaner.delete_file_diff_unadjusted(file, snapshot, prior));
+        }
     }
 
     fn delete_file_diff_unadjusted(&mut self, file: InodeHandle, snapshot: SnapshotId, prior: SnapshotId) {
