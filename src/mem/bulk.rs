@@ -7,7 +7,7 @@
 
 use crate::arena::{Arena, Record, SLOT_MAX};
 use crate::bytes::{Bytes, BytesRef};
-use crate::page::{CHUNK_PAGES, ChunkPages, PAGE_BYTES, Pages, WholeChunk, whole_chunk};
+use crate::page::{CHUNK_PAGES, ChunkPages, PAGE_BYTES, Pages, WholeChunk};
 pub use crate::populate::Clock;
 use crate::populate::{Populate, give_back_from};
 use std::num::NonZeroU32;
@@ -49,8 +49,7 @@ impl<'n> Chunks<'n> {
     }
     fn open(&mut self) -> &mut Filled {
         let number = self.numbers.next.fetch_add(1, Ordering::Relaxed);
-        let mut chunk = whole_chunk();
-        self.populate.next(&mut chunk);
+        let chunk = self.populate.next();
         self.all.push(Filled { number, pages: 0, chunk });
         self.all.last_mut().expect("just pushed")
     }

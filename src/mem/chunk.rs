@@ -43,22 +43,29 @@ unsafe fn unmap(base: *mut c_void, bytes: usize) {
 impl MappedChunk {
     /// A chunk of zeros. Out of memory ends the process, as it does for every allocation.
     pub(crate) fn new() -> MappedChunk {
+        MappedChunk::several(1, false).pop().expect("one")
+    }
+    /// Several chunks of zeros, side by side, in one call: mapping waits for whoever is being given memory. `huge`: they are to be huge pages.
+    pub(crate) fn several(count: usize, huge: bool) -> Vec<MappedChunk> {
         // Kernels from 6.7 on align mappings of this size by themselves.
-        let mut base = map(CHUNK_BYTES);
+        let bytes = count * CHUNK_BYTES;
+        let mut base = map(bytes);
         if !base.cast::<ChunkPages>().is_aligned() {
             // SAFETY: the mapping just made, which nothing refers to.
-            unsafe { unmap(base, CHUNK_BYTES) };
-            base = MappedChunk::map_aligned();
+            unsafe { unmap(base, bytes) };
+            base = MappedChunk::map_aligned(bytes);
         }
-        MappedChunk { pages: NonNull::new(base.cast()).expect("a mapping is never at 0"), lent: false }
-    }
-    /// Has the kernel put memory behind all of it now, in one call; one huge page if it likes.
-    pub(crate) fn populate(&mut self, huge: bool) {
-        let base = self.pages.as_ptr().cast();
         if huge {
-            // SAFETY: the chunk's own mapping; the advice changes no content.
-            let _ = unsafe { madvise(base, CHUNK_BYTES, Advice::LinuxHugepage) };
+            // SAFETY: the mapping just made; the advice changes no content.
+            let _ = unsafe { madvise(base, bytes, Advice::LinuxHugepage) };
         }
+        let at = |number: usize| base.wrapping_byte_add(number * CHUNK_BYTES).cast();
+        let chunk = |number| MappedChunk { pages: NonNull::new(at(number)).expect("never at 0"), lent: false };
+        (0..count).map(chunk).collect()
+    }
+    /// Has the kernel put memory behind all of it now, in one call.
+    pub(crate) fn populate(&mut self) {
+        let base = self.pages.as_ptr().cast();
         // SAFETY: the chunk's own mapping, exclusively borrowed; populating changes no content. Where the kernel does not know how, pages
         // come one by one.
         let _ = unsafe { madvise(base, CHUNK_BYTES, Advice::LinuxPopulateWrite) };
@@ -86,16 +93,16 @@ impl MappedChunk {
         // SAFETY: the exclusive reference that `lent` consumed; dropping `self` does not touch lent memory, and nothing else refers to it.
         self.lent.then(|| unsafe { &mut *self.pages.as_ptr() })
     }
-    /// The last aligned chunk of a mapping twice as large; the last, since mappings grow downwards and neighbours become one area.
-    fn map_aligned() -> *mut c_void {
-        let wide = map(2 * CHUNK_BYTES);
+    /// The last aligned part of a mapping larger by a chunk; the last, since mappings grow downwards and neighbours become one area.
+    fn map_aligned(bytes: usize) -> *mut c_void {
+        let wide = map(bytes + CHUNK_BYTES);
         let below = wide.align_offset(CHUNK_BYTES);
         let below = if below == 0 { CHUNK_BYTES } else { below };
-        // SAFETY: `below` is at most a chunk, which is within the mapping of two; the parts given back are those around the chunk kept.
+        // SAFETY: `below` is at most a chunk, by which the mapping is larger; the parts given back are those around what is kept.
         unsafe {
             let base = wide.byte_add(below);
             unmap(wide, below);
-            unmap(base.byte_add(CHUNK_BYTES), CHUNK_BYTES - below);
+            unmap(base.byte_add(bytes), CHUNK_BYTES - below);
             base
         }
     }
@@ -131,11 +138,13 @@ mod tests {
 
     #[test]
     fn aligned_zero_and_one_area() {
-        let base = MappedChunk::map_aligned();
+        let base = MappedChunk::map_aligned(3 * CHUNK_BYTES);
         assert!(base.cast::<ChunkPages>().is_aligned());
         // SAFETY: mapped above, not used.
-        unsafe { unmap(base, CHUNK_BYTES) };
-        let mut chunks: Vec<MappedChunk> = (0..8).map(|_| MappedChunk::new()).collect();
+        unsafe { unmap(base, 3 * CHUNK_BYTES) };
+        let mut chunks: Vec<MappedChunk> = (0..4).map(|_| MappedChunk::new()).collect();
+        chunks.extend(MappedChunk::several(5, true));
+        drop(chunks.remove(6));
         for (n, chunk) in (1u8..).zip(&mut chunks) {
             assert!(std::ptr::from_ref(&**chunk).is_aligned());
             assert!(chunk.0[31].0.iter().all(|b| *b == 0));

@@ -48,6 +48,15 @@ pub(crate) fn whole_chunk() -> WholeChunk {
 pub(crate) fn whole_chunk() -> WholeChunk {
     bytemuck::zeroed_box()
 }
+/// Several at once, to be huge pages if asked for.
+#[cfg(not(miri))]
+pub(crate) fn whole_chunks(count: usize, huge: bool) -> Vec<WholeChunk> {
+    WholeChunk::several(count, huge)
+}
+#[cfg(miri)]
+pub(crate) fn whole_chunks(count: usize, _: bool) -> Vec<WholeChunk> {
+    (0..count).map(|_| whole_chunk()).collect()
+}
 #[cfg(not(miri))]
 fn lent_chunk(memory: &'static mut ChunkPages) -> WholeChunk {
     WholeChunk::lent(memory)
@@ -136,7 +145,7 @@ impl SpareChunk {
     /// Gets the memory.
     pub fn new() -> SpareChunk {
         let mut chunk = whole_chunk();
-        populate(&mut chunk, false);
+        populate(&mut chunk);
         chunk
             .0
             .iter_mut()
@@ -229,11 +238,7 @@ impl Pages {
     }
 
     fn chunk(&mut self) -> WholeChunk {
-        let mut chunk = whole_chunk();
-        if let Some(filling) = &mut self.filling {
-            filling.next(&mut chunk);
-        }
-        chunk
+        self.filling.as_mut().map_or_else(whole_chunk, |filling| filling.next())
     }
 
     /// A page to read.

@@ -147,12 +147,12 @@ impl Loader<'_> {
         })?;
         let mut built = self.tree(state.sequences.stamp_v1_limit, &policies.unwrap_or_default(), digest)?;
         state.sequences.inode = InodeId(built.last_id);
-        whole::no_circles(&built)?;
+        let below_root = whole::no_circles(&built)?;
         self.snapshots(&mut built)?;
         let error = |e: BuildError| content("INODE_DIR", &e.to_string());
         let (threads, Built { mut store, build, totals, parents, .. }) = (self.loading.threads, built);
         let share = |pages, sums, add: &(dyn Fn(u32, &mut [Usage]) + Sync)| stages::share(threads, pages, sums, add);
-        state.tree = build.finish_bulk(&mut store, &totals, &parents, &share).map_err(error)?;
+        state.tree = build.finish_bulk(&mut store, &totals, &parents, below_root, &share).map_err(error)?;
         state.store = store;
         self.each(SectionName::FilesUnderConstruction, |reader| open_files::load(reader, state))?;
         self.secrets(state)?;

@@ -2,7 +2,7 @@
 
 use super::stages::Built;
 use super::summary::{ImageError, SectionName, Summary};
-use std::collections::HashSet;
+use record::InodeHandle;
 
 fn content(section: &'static str, what: String) -> ImageError {
     ImageError::Content { section, what }
@@ -19,12 +19,33 @@ pub(super) fn listed_once(summary: &Summary) -> Result<(), ImageError> {
     }
 }
 
-/// The way up from every directory ends, at the root or at one that is in none.
-pub(super) fn no_circles(built: &Built) -> Result<(), ImageError> {
-    let (mut known, mut way) = (HashSet::with_capacity(built.parents.len()), Vec::new());
+/// A bit for each inode that is known; handles are numbers in sequence.
+#[derive(Default)]
+struct Known(Vec<u64>);
+
+impl Known {
+    fn place(inode: InodeHandle) -> (usize, u64) {
+        (inode.raw() as usize / 64, 1 << (inode.raw() % 64))
+    }
+    fn contains(&self, inode: InodeHandle) -> bool {
+        let (word, bit) = Known::place(inode);
+        self.0.get(word).is_some_and(|word| word & bit != 0)
+    }
+    fn insert(&mut self, inode: InodeHandle) {
+        let (word, bit) = Known::place(inode);
+        if word >= self.0.len() {
+            self.0.resize((word + 1).next_power_of_two(), 0);
+        }
+        self.0[word] |= bit;
+    }
+}
+
+/// The way up from every directory ends, at the root or at one that is in none. Returns whether all end at the root.
+pub(super) fn no_circles(built: &Built) -> Result<bool, ImageError> {
+    let (mut known, mut way, mut below_root) = (Known::default(), Vec::new(), true);
     for directory in &built.parents {
         let mut at = Some(*directory);
-        while let Some(inode) = at.filter(|inode| !known.contains(inode)) {
+        while let Some(inode) = at.filter(|inode| !known.contains(*inode)) {
             way.push(inode);
             // a way without circles passes through directories with children only
             if way.len() > built.parents.len() {
@@ -33,7 +54,9 @@ pub(super) fn no_circles(built: &Built) -> Result<(), ImageError> {
             }
             at = built.store.parent(inode);
         }
-        known.extend(way.drain(..));
+        let ends_elsewhere = at.is_none() && way.last().is_some_and(|last| *last != built.build.root());
+        below_root &= !ends_elsewhere;
+        way.drain(..).for_each(|inode| known.insert(inode));
     }
-    Ok(())
+    Ok(below_root)
 }
