@@ -1,6 +1,6 @@
 //! The log: lines on standard error in the form that operators of Hadoop know.
 
-use observe::levels::{Level, Levels};
+use server::http::levels::{Level, Levels};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 use tracing::field::{Field, Visit};

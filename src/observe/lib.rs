@@ -1,5 +1,4 @@
-//! Purpose: what the outside learns about the inside: remote exceptions (Java class, text and code of each refusal), the audit log, counters of calls, who asks most, levels of the log,
-//! start-up progress.
+//! Purpose: what the outside learns about the inside: remote exceptions (Java class, text and code of each refusal), the audit log, counters of calls, who asks most, start-up progress.
 //! Called by: rpc, server, the binary.
 //! Calls: vocab, hadoop-proto (numbers of error codes).
 //! Never: decides anything; knows a method, a port or a file format; blocks, but for the audit log when its queue is full.
@@ -7,7 +6,6 @@
 
 pub mod audit;
 pub mod calls;
-pub mod levels;
 pub mod progress;
 pub mod remote_exception;
 pub mod top;

@@ -1,10 +1,10 @@
 //! `/logLevel`: tells and changes the level of a logger (`hadoop daemonlog`), in Hadoop's words: its client looks for them.
 
+use super::levels::Level;
 use super::{Parameters, Web, forbidden, pages};
 use axum::extract::{Query, State};
 use axum::http::{Uri, header};
 use axum::response::{IntoResponse, Response};
-use observe::levels::Level;
 use std::sync::Arc;
 
 /// The kind of logger that Hadoop's server tells of.

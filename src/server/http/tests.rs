@@ -136,7 +136,7 @@ async fn logs_their_levels_and_threads() {
     std::fs::write(folder.join("b&c d.out"), "x").unwrap();
     let filter = Arc::new(parking_lot::Mutex::new(String::new()));
     let told = filter.clone();
-    let levels = Levels::new(observe::levels::Level::Info, "info".to_owned(), move |f| *told.lock() = f.to_owned());
+    let levels = Levels::new(levels::Level::Info, "info".to_owned(), move |f| *told.lock() = f.to_owned());
     let settings = |readers: Option<&str>| WebSettings {
         static_user: "dr.who".to_owned(),
         log_readers: readers.map(AccessList::parse),
