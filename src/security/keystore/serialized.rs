@@ -43,6 +43,8 @@ impl Value {
 
 /// Objects within objects, at most.
 const DEPTH_MAX: u32 = 32;
+/// Bytes that references may stand for, in all: a few bytes of a file could name a long array over and over.
+const COPIED_MAX: usize = 1 << 20;
 /// Number of the first thing that can be referred to.
 const FIRST_HANDLE: u32 = 0x7E_0000;
 const SERIALIZABLE: u8 = 2;
@@ -55,7 +57,7 @@ pub fn object(input: &mut Input<'_>) -> Option<Value> {
     if input.u32()? != 0xACED_0005 {
         return None;
     }
-    let mut reader = Reader { input, known: Vec::new() };
+    let mut reader = Reader { input, known: Vec::new(), copied: 0 };
     match reader.content(0)? {
         Content::Value(value) => Some(value),
         _ => None,
@@ -82,6 +84,8 @@ struct Reader<'a, 'b> {
     input: &'a mut Input<'b>,
     /// What can be referred to; an object while it is read is of no interest.
     known: Vec<Content>,
+    /// Bytes that references have stood for.
+    copied: usize,
 }
 
 impl Reader<'_, '_> {
@@ -93,7 +97,16 @@ impl Reader<'_, '_> {
             0x70 => Content::Value(Value::Other),
             0x71 => {
                 let at = self.input.u32()?.checked_sub(FIRST_HANDLE)?;
-                self.known.get(at as usize)?.clone()
+                let named = self.known.get(at as usize)?;
+                self.copied += match named {
+                    Content::Value(Value::Text(text)) => text.len(),
+                    Content::Value(Value::Bytes(bytes)) => bytes.len(),
+                    _ => 0,
+                };
+                if self.copied > COPIED_MAX {
+                    return None;
+                }
+                named.clone()
             }
             0x72 => Content::Class(self.class(depth)?),
             0x73 => Content::Value(self.object(depth)?),
@@ -229,5 +242,43 @@ fn size(kind: u8) -> Option<usize> {
         b'I' | b'F' => Some(4),
         b'J' | b'D' => Some(8),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An array of objects: one of bytes, and references to it.
+    fn references(bytes: usize, count: u32) -> Vec<u8> {
+        let class = |name: &str, out: &mut Vec<u8>| {
+            out.push(0x72);
+            out.extend(u16::try_from(name.len()).expect("short").to_be_bytes());
+            out.extend(name.as_bytes());
+            out.extend([0; 8]);
+            out.extend([SERIALIZABLE, 0, 0, 0x78, 0x70]);
+        };
+        let mut out = 0xACED_0005_u32.to_be_bytes().to_vec();
+        out.push(0x75);
+        class("[[B", &mut out);
+        out.extend((count + 1).to_be_bytes());
+        out.push(0x75);
+        class("[B", &mut out);
+        out.extend(u32::try_from(bytes).expect("short").to_be_bytes());
+        out.resize(out.len() + bytes, 7);
+        for _ in 0..count {
+            out.push(0x71);
+            // after both classes and the outer array
+            out.extend((FIRST_HANDLE + 3).to_be_bytes());
+        }
+        out
+    }
+
+    #[test]
+    fn references_do_not_make_much_of_little() {
+        assert_eq!(object(&mut Input(&references(1_000, 100))), Some(Value::Other));
+        assert_eq!(object(&mut Input(&references(1_000, 2_000))), None);
+        assert_eq!(object(&mut Input(&references(1 << 19, 2))), Some(Value::Other));
+        assert_eq!(object(&mut Input(&references(1 << 19, 3))), None);
     }
 }
