@@ -1,5 +1,5 @@
-//! A day in the life of a small cluster: writers and nodes that are killed, a node that comes back with what it had, one that is decommissioned, a
-//! name node that dies; at its end everything reads back, nothing is short of replicas, and no replica is left over.
+//! A day in the life of a small cluster: writers and nodes that are killed, a node that comes back with what it had, one that is decommissioned,
+//! disks that are full, a name node that dies; at its end everything reads back, nothing is short of replicas, and no replica is left over.
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -32,6 +32,7 @@ fn a_day_of_a_small_cluster() {
     a_node_dies_under_a_writer(&mut cluster, &mut written);
     a_node_is_away_and_comes_back(&mut cluster, &mut written);
     a_node_is_decommissioned(&mut cluster, &exclude, &written);
+    disks_are_full(&mut cluster, &mut written);
     the_name_node_dies(&mut cluster, &mut written);
     evening(&cluster, &written);
 }
@@ -145,6 +146,50 @@ fn a_node_is_decommissioned(cluster: &mut Cluster, exclude: &std::path::Path, wr
     let hadoop = cluster.hadoop;
     cluster.datanodes.push(gone.restart(hadoop));
     cluster.namenode().wait_for_datanodes(5);
+}
+
+/// Bytes that a DataNode keeps for others: all that a disk can have, or none.
+const RESERVED: [&str; 2] = ["1152921504606846976", "0"];
+
+/// Starts a DataNode anew with a full disk, or with an empty one.
+fn restart_with_room(cluster: &mut Cluster, address: &str, room: bool) {
+    let (hadoop, stopped) = (cluster.hadoop, take(cluster, address).kill());
+    cluster.datanodes.push(stopped.restart_with(hadoop, "dfs.datanode.du.reserved", RESERVED[usize::from(room)]));
+}
+
+fn wait_for_full_disks(cluster: &Cluster, full: usize) {
+    wait_until(REPAIR_LIMIT, &format!("{full} of 5 DataNodes were full"), || {
+        let answer = cluster.client.ok(&["api", "datanodes"]);
+        let without_room = answer.lines().filter(|line| line.ends_with("\t0")).count();
+        cluster.namenode().count("NumLiveDataNodes") == Some(5) && without_room == full
+    });
+}
+
+/// Writers go where there is room; with too little of it files have fewer replicas, which come once there is more.
+fn disks_are_full(cluster: &mut Cluster, written: &mut Written) {
+    let full: Vec<String> = cluster.datanodes[..3].iter().map(|node| node.transfer_address().to_owned()).collect();
+    full[..2].iter().for_each(|address| restart_with_room(cluster, address, false));
+    wait_for_full_disks(cluster, 2);
+    read_all(cluster, written, "with two disks that are full");
+    for n in 0..4 {
+        let path = format!("/day/elsewhere{n}");
+        write(cluster, written, &path, 1_800_000, 2_000 + n);
+        wait_for_replicas(cluster, &path, 3, None);
+        for block in cluster.blocks(&path) {
+            assert!(block.locations.iter().all(|at| !full[..2].contains(at)), "{path}: {block:?}, full: {full:?}");
+        }
+    }
+    restart_with_room(cluster, &full[2], false);
+    wait_for_full_disks(cluster, 3);
+    write(cluster, written, "/day/two", 1_200_000, 2_100);
+    wait_for_replicas(cluster, "/day/two", 2, None);
+    assert!(cluster.namenode().count("UnderReplicatedBlocks").is_some_and(|short| short >= 2));
+    read_all(cluster, written, "with three disks that are full");
+    full.iter().for_each(|address| restart_with_room(cluster, address, true));
+    wait_for_full_disks(cluster, 0);
+    wait_until(REPAIR_LIMIT, "nothing was under-replicated", || {
+        cluster.namenode().count("UnderReplicatedBlocks") == Some(0)
+    });
 }
 
 fn the_name_node_dies(cluster: &mut Cluster, written: &mut Written) {

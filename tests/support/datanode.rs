@@ -20,6 +20,12 @@ impl DeadDataNode {
     pub fn restart(self, hadoop: &Hadoop) -> DataNode {
         DataNode::launch(hadoop, self.0)
     }
+
+    /// The same with another value of a key.
+    pub fn restart_with(mut self, hadoop: &Hadoop, key: &str, value: &str) -> DataNode {
+        self.0.set(key, value);
+        self.restart(hadoop)
+    }
 }
 
 impl DataNode {

@@ -71,3 +71,33 @@ fn t79_not_a_number_values_are_strict_json() {
         .find(|bean| bean["name"] == "Hadoop:service=NameNode,name=NameNodeInfo");
     assert!(info.expect("NameNodeInfo")["PercentUsed"].is_number());
 }
+
+/// Of each command the users who asked most, over three windows (nntop); Hadoop's name node answers the same.
+#[test]
+fn who_asks_for_what_most_is_counted() {
+    let Some(fixture) = Fixture::start("top", &[("dfs.namenode.top.num.users", "2")]) else { return };
+    for (user, times) in [("alice", 3), ("bob", 2), ("carol", 1)] {
+        let client = fixture.client(user);
+        (0..times).for_each(|_| assert!(!client.exists("/x")));
+    }
+    let text = fixture.namenode().jmx("FSNamesystemState", "TopUserOpCounts").expect("a text");
+    let counts: serde_json::Value = serde_json::from_str(text.as_str().expect("a text")).expect("JSON");
+    let windows = counts["windows"].as_array().expect("windows");
+    let lengths: Vec<_> = windows.iter().filter_map(|window| window["windowLenMs"].as_u64()).collect();
+    assert_eq!(lengths, [60_000, 300_000, 1_500_000]);
+    for window in windows {
+        let of = |name: &str| {
+            let operations = window["ops"].as_array().expect("operations").iter();
+            operations.clone().find(|operation| operation["opType"] == name).unwrap_or_else(|| panic!("{name}: {window}"))
+        };
+        let users = |operation: &serde_json::Value, key: &str| -> Vec<String> {
+            let users = operation[key].as_array().expect("users").iter();
+            users.map(|one| format!("{}={}", one["user"].as_str().expect("a name"), one["count"])).collect()
+        };
+        let asked = of("getfileinfo");
+        assert_eq!(asked["totalCount"], 6);
+        assert_eq!(users(asked, "topUsers"), ["alice=3", "bob=2"]);
+        assert_eq!(users(asked, "allUsers"), ["alice=3", "bob=2", "carol=1"]);
+        assert_eq!((&of("*")["totalCount"], users(of("*"), "topUsers")), (&6.into(), users(asked, "topUsers")));
+    }
+}
