@@ -279,7 +279,7 @@ impl Cluster<'_> {
                 let Some((folder, n)) = next.lock().unwrap_or_else(std::sync::PoisonError::into_inner).next() else {
                     return Ok::<_, String>(());
                 };
-                self.write(&format!("{folder}/made-{n:07}-anew-.c000")).await?;
+                self.write(&format!("{folder}/made-{n:08}-anew-.c000")).await?;
             }
         };
         self.runtime.block_on(try_join_all((0..WRITERS).map(|_| writer())))?;

@@ -6,12 +6,14 @@
 //! ```text
 //! inode     0  id 48 ........................................ features 16
 //!           1  parent 32 ................ owner 24 .... kind 3  wide 1  form 2  replica 0 (top) 2
-//!           2  name 40 ........................ class 16 ........... (free 8)
+//!           2  name 40 ........................ class 16 ........... stamp (top) 8: of a random id, else 0
 //!           3  mtime 42 ........................ mode 10 ...... replica flags 3 x 4
 //!           4  atime 42 ........................ replica 0 (low) 22
 //!   fused   5  block id 48 .................................... block class 16
 //!           6  stamp 40 ........................ replica 1 24
 //!           7  length 40 ....................... replica 2 24
+//!   random  5  block id 64
+//!           6  stamp (low) 24 . block class 16 . replica 1 24         7  as fused
 //!   file    5 to 7  six block handles of 32, or the handle of a list
 //!   directory  5  child list 32 ............... child count 32
 //!   reference  5  referred 32 ................. snapshot 32      6  kind
@@ -27,6 +29,7 @@
 
 use bytemuck::{Pod, Zeroable};
 use mem::arena::Record;
+use vocab::{Block, BlockId, GenerationStamp};
 
 /// Some bits of a word.
 #[derive(Clone, Copy)]
@@ -106,6 +109,8 @@ pub(crate) mod form {
     pub(crate) const LIST: u64 = 1;
     /// The block itself.
     pub(crate) const FUSED: u64 = 2;
+    /// The block itself, its id at natural width: Hadoop before 2.x drew ids at random from all 64 bits.
+    pub(crate) const FUSED_RANDOM: u64 = 3;
 }
 
 /// Most block handles in place.
@@ -134,6 +139,9 @@ pub(crate) mod inode_field {
     pub(crate) const REPLICA_1: Field = field(6, 40, 24);
     pub(crate) const LENGTH: Field = field(7, 0, 40);
     pub(crate) const REPLICA_2: Field = field(7, 40, 24);
+    pub(crate) const RANDOM_STAMP_LOW: Field = field(6, 0, 24);
+    pub(crate) const RANDOM_STAMP_TOP: Field = field(2, 56, 8);
+    pub(crate) const RANDOM_CLASS: Field = field(6, 24, 16);
     pub(crate) const CHILDREN: Field = field(5, 0, 32);
     pub(crate) const CHILD_COUNT: Field = field(5, 32, 32);
     pub(crate) const REFERRED: Field = field(5, 0, 32);
@@ -163,8 +171,13 @@ pub(crate) mod inode_field {
         LENGTH,
         REPLICA_2,
     ];
+    const RANDOM: &[Field] =
+        &[NAME, CLASS, RANDOM_STAMP_TOP, RANDOM_STAMP_LOW, RANDOM_CLASS, REPLICA_1, LENGTH, REPLICA_2];
     const _: () = assert!(
-        disjoint(FUSED) && disjoint(&[CHILDREN, CHILD_COUNT]) && disjoint(&[REFERRED, SNAPSHOT, REFERENCE_KIND])
+        disjoint(FUSED)
+            && disjoint(RANDOM)
+            && disjoint(&[CHILDREN, CHILD_COUNT])
+            && disjoint(&[REFERRED, SNAPSHOT, REFERENCE_KIND])
     );
 }
 
@@ -205,8 +218,8 @@ impl InodeRecord {
 
     /// Takes over from `other` all that holds a file's blocks.
     pub(crate) fn copy_blocks(&mut self, other: &InodeRecord) {
-        use inode_field::{FORM, REPLICA_0_LOW, REPLICA_0_TOP, REPLICA_FLAGS};
-        for field in [FORM, REPLICA_0_TOP, REPLICA_FLAGS, REPLICA_0_LOW] {
+        use inode_field::{FORM, RANDOM_STAMP_TOP, REPLICA_0_LOW, REPLICA_0_TOP, REPLICA_FLAGS};
+        for field in [FORM, REPLICA_0_TOP, REPLICA_FLAGS, REPLICA_0_LOW, RANDOM_STAMP_TOP] {
             self.set(field, other.get(field));
         }
         self.0[5..].copy_from_slice(&other.0[5..]);
@@ -214,6 +227,60 @@ impl InodeRecord {
     /// No blocks, no child list, nothing referred to.
     pub(crate) fn clear_body(&mut self) {
         self.copy_blocks(&InodeRecord::empty());
+    }
+
+    /// Whether the one block of a file is in here.
+    #[inline]
+    pub(crate) fn holds_block(&self) -> bool {
+        self.get(inode_field::FORM) >= form::FUSED
+    }
+    /// The block that is in here.
+    #[inline]
+    pub(crate) fn fused_block(&self) -> Block {
+        use inode_field::{BLOCK_ID, FORM, LENGTH, RANDOM_STAMP_LOW, RANDOM_STAMP_TOP, STAMP};
+        let (id, stamp) = match self.get(FORM) {
+            form::FUSED_RANDOM => {
+                (self.0[BLOCK_ID.word()], self.get(RANDOM_STAMP_LOW) | self.get(RANDOM_STAMP_TOP) << 24)
+            }
+            _ => (self.get(BLOCK_ID), self.get(STAMP)),
+        };
+        Block { id: BlockId(id as i64), length: self.get(LENGTH), stamp: GenerationStamp(stamp as i64) }
+    }
+    /// Code of its class.
+    pub(crate) fn fused_class(&self) -> u64 {
+        use inode_field::{BLOCK_CLASS, FORM, RANDOM_CLASS};
+        self.get(if self.get(FORM) == form::FUSED_RANDOM { RANDOM_CLASS } else { BLOCK_CLASS })
+    }
+    /// Puts a block in here, in place of the one that was, whose replicas it takes over; `false`, and nothing changed, if it does not fit. Striped
+    /// groups never do.
+    pub(crate) fn set_fused(&mut self, block: &Block, class: u64) -> bool {
+        use inode_field::{
+            BLOCK_CLASS, BLOCK_ID, FORM, LENGTH, RANDOM_CLASS, RANDOM_STAMP_LOW, RANDOM_STAMP_TOP, STAMP,
+        };
+        let Block { id, length, stamp } = *block;
+        let narrow = fits(BLOCK_ID, id.0).zip(fits(STAMP, stamp.0));
+        let random = u32::try_from(stamp.0).ok().map(u64::from);
+        if length > LENGTH.max() || narrow.is_none() && random.is_none() {
+            return false;
+        }
+        if !self.holds_block() {
+            self.clear_body();
+        }
+        if let Some((id, stamp)) = narrow {
+            self.set(FORM, form::FUSED);
+            self.set(BLOCK_ID, id);
+            self.set(BLOCK_CLASS, class);
+            self.set(STAMP, stamp);
+            self.set(RANDOM_STAMP_TOP, 0);
+        } else if let Some(stamp) = random {
+            self.set(FORM, form::FUSED_RANDOM);
+            self.0[BLOCK_ID.word()] = id.0 as u64;
+            self.set(RANDOM_STAMP_LOW, stamp & RANDOM_STAMP_LOW.max());
+            self.set(RANDOM_STAMP_TOP, stamp >> 24);
+            self.set(RANDOM_CLASS, class);
+        }
+        self.set(LENGTH, length);
+        true
     }
 
     /// Storage number plus one of the `at`th fused replica, 0 for none.

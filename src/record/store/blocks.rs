@@ -244,7 +244,7 @@ impl Store {
         match self.place(b) {
             Place::Fused(record, _) => {
                 let at = (0..3).find(|at| record.replica(*at) == number);
-                super::fuse::fused_core(&record) == *block
+                record.fused_block() == *block
                     && at.is_some_and(|at| !super::fuse::flags_of(&record, at).contains(ReplicaFlags::CORRUPT))
             }
             Place::Separate(slot) => {
@@ -261,7 +261,7 @@ impl Store {
     /// Its id, length and stamp.
     pub fn block_core(&self, b: BlockHandle) -> Block {
         match self.place(b) {
-            Place::Fused(record, _) => super::fuse::fused_core(&record),
+            Place::Fused(record, _) => record.fused_block(),
             Place::Separate(slot) => {
                 let record = self.blocks.get(slot);
                 if record.get(f::WIDE) == 1 {

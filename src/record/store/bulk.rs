@@ -8,9 +8,7 @@ use super::fuse::NEVER_FUSED;
 use super::wide::{WideBlock, WideInode};
 use super::{BlockClass, FileClass, Store};
 use crate::handle::FUSED_BIT;
-use crate::layout::{
-    BlockRecord, INLINE_BLOCKS, InodeRecord, block_field as b, fits, form, inode_field as f, pack_block_id,
-};
+use crate::layout::{BlockRecord, INLINE_BLOCKS, InodeRecord, block_field as b, fits, inode_field as f, pack_block_id};
 use crate::{BlockHandle, BlockInfo, InodeHandle, InodeKind, KindTag};
 use mem::arena::Arena;
 use mem::bulk::{ArenaFill, BytesFill, ChunkNumbers, Clock, SharedWords};
@@ -275,17 +273,14 @@ impl BulkWorker<'_> {
         if !may || info.state != BlockState::Complete || info.open || info.deleted {
             return false;
         }
-        let Block { id, length, stamp } = info.block;
-        let packed = (self.block_class(info), fits(f::BLOCK_ID, id.0), fits(f::STAMP, stamp.0));
-        let (Some(class), Some(packed_id), Some(packed_stamp)) = packed else { return false };
-        if length > f::LENGTH.max() {
+        let Block { id, stamp, .. } = info.block;
+        if id.is_striped() && stamp >= self.bulk.legacy_limit {
             return false;
         }
-        record.set(f::FORM, form::FUSED);
-        record.set(f::BLOCK_CLASS, class);
-        record.set(f::BLOCK_ID, packed_id);
-        record.set(f::STAMP, packed_stamp);
-        record.set(f::LENGTH, length);
+        let Some(class) = self.block_class(info) else { return false };
+        if !record.set_fused(&info.block, class) {
+            return false;
+        }
         self.rest.fused += 1;
         self.index(id, stamp, h.raw() | FUSED_BIT, ids);
         true

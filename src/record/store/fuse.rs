@@ -10,8 +10,9 @@
 //! ```
 
 use super::Store;
+use super::blocks::Key;
 use crate::handle::FUSED_BIT;
-use crate::layout::{INLINE_BLOCKS, InodeRecord, block_field, fits, form, inode_field as f};
+use crate::layout::{INLINE_BLOCKS, InodeRecord, block_field, form, inode_field as f};
 use crate::{BlockHandle, BlockInfo, Blocks, Features, Inode, InodeHandle, KindTag, Replica, ReplicaFlags, Replicas};
 use smallvec::SmallVec;
 use std::num::NonZeroU32;
@@ -101,13 +102,13 @@ impl Store {
     #[inline]
     pub fn fused_block(&self, h: InodeHandle) -> Option<vocab::Block> {
         let record = self.record(h);
-        self.is_fused(&record).then(|| fused_core(&record))
+        self.is_fused(&record).then(|| record.fused_block())
     }
     /// How many blocks a file has.
     pub fn block_count_of(&self, h: InodeHandle) -> usize {
         let record = self.record(h);
         match (record.get(f::KIND) == KindTag::File as u64, record.get(f::FORM)) {
-            (true, form::FUSED) => 1,
+            (true, form::FUSED | form::FUSED_RANDOM) => 1,
             (true, form::LIST) => self.lists.len(handle(record.inline_block(0)).0),
             (true, _) => record.inline_blocks(),
             _ => 0,
@@ -117,7 +118,7 @@ impl Store {
     pub fn block_at(&self, h: InodeHandle, at: usize) -> Option<BlockHandle> {
         let record = self.record(h);
         match (record.get(f::KIND) == KindTag::File as u64, record.get(f::FORM)) {
-            (true, form::FUSED) => (at == 0).then(|| fused_handle(h)),
+            (true, form::FUSED | form::FUSED_RANDOM) => (at == 0).then(|| fused_handle(h)),
             (true, form::LIST) => self.lists.get(handle(record.inline_block(0)).0, at).and_then(BlockHandle::from_raw),
             (true, _) if at < INLINE_BLOCKS => BlockHandle::from_raw(record.inline_block(at)),
             _ => None,
@@ -286,31 +287,17 @@ impl Store {
         if info.state != BlockState::Complete || info.open || info.deleted {
             return false;
         }
-        let class = self.block_classes.code(super::blocks::class_of(info));
-        let id = fits(f::BLOCK_ID, info.block.id.0);
-        let length = Some(info.block.length).filter(|l| *l <= f::LENGTH.max());
-        let (Some(class), Some(id), Some(stamp), Some(length)) =
-            (class, id, fits(f::STAMP, info.block.stamp.0), length)
-        else {
+        if matches!(self.key(info.block.id, info.block.stamp), Key::Striped(_)) {
             return false;
-        };
-        self.inodes.edit(h.0, |r| {
-            if r.get(f::FORM) != form::FUSED {
-                r.clear_body();
-                r.set(f::FORM, form::FUSED);
-            }
-            r.set(f::BLOCK_CLASS, class);
-            r.set(f::BLOCK_ID, id);
-            r.set(f::STAMP, stamp);
-            r.set(f::LENGTH, length);
-        });
-        true
+        }
+        let Some(class) = self.block_classes.code(super::blocks::class_of(info)) else { return false };
+        self.inodes.edit(h.0, |r| r.set_fused(&info.block, class))
     }
     /// The fused block of a record.
     pub(super) fn fused_info(&self, record: &InodeRecord) -> BlockInfo {
-        let class = self.block_classes.value(record.get(f::BLOCK_CLASS));
+        let class = self.block_classes.value(record.fused_class());
         BlockInfo {
-            block: fused_core(record),
+            block: record.fused_block(),
             replication: class.replication,
             storage_policy: class.storage_policy,
             erasure_coding_policy: class.erasure_coding_policy,
@@ -337,15 +324,6 @@ impl Store {
             }
             r.set(f::REPLICA_FLAGS, flags);
         });
-    }
-}
-
-/// Id, length and stamp of the fused block of a record.
-pub(super) fn fused_core(record: &InodeRecord) -> vocab::Block {
-    vocab::Block {
-        id: vocab::BlockId(record.get(f::BLOCK_ID) as i64),
-        length: record.get(f::LENGTH),
-        stamp: vocab::GenerationStamp(record.get(f::STAMP) as i64),
     }
 }
 

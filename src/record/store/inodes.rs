@@ -2,7 +2,7 @@
 
 use super::wide::WideInode;
 use super::{FileClass, Store};
-use crate::layout::{InodeRecord, fits, form, inode_field as f};
+use crate::layout::{InodeRecord, fits, inode_field as f};
 use crate::{Features, FileFacts, GroupId, Inode, InodeHandle, InodeKind, KindTag, ReferenceKind, UserId};
 use mem::bytes::BytesRef;
 use vocab::{InodeId, Mode, SnapshotId, TimeMs};
@@ -369,6 +369,6 @@ impl Store {
     }
 
     pub(super) fn is_fused(&self, record: &InodeRecord) -> bool {
-        record.get(f::KIND) == KindTag::File as u64 && record.get(f::FORM) == form::FUSED
+        record.get(f::KIND) == KindTag::File as u64 && record.holds_block()
     }
 }

@@ -478,6 +478,54 @@ fn a_fused_handle_survives_unfusing() {
 }
 
 #[test]
+fn a_random_id_of_the_old_time_is_fused_too() {
+    let mut store = Store::new();
+    store.set_legacy_limit(GenerationStamp(1 << 33));
+    let replica = |number| Replica { storage: StorageNumber(number), ..Replica::default() };
+    // ids of 64 bits, and those around the width of a usual one; stamps of 32 bits and around
+    for id in [i64::MIN, i64::MIN + 16, -77, -1, (1 << 48) - 1, 1 << 48, i64::MAX] {
+        for (stamp, fits) in
+            [(1, true), (0xff_ffff, true), (1 << 24, true), (0xffff_ffff, true), (1 << 32, id == (1 << 48) - 1)]
+        {
+            let block = plain_block(id, stamp);
+            let h = store.add_file(&plain_file(7), b"f", &[block]);
+            assert_eq!(store.fused_block(h), fits.then_some(block.block), "{id} {stamp}");
+            let b = store.last_block(h).unwrap();
+            for number in [0xff_fffe, 3, 0x80_0000] {
+                assert!(store.add_replica(b, replica(number)));
+            }
+            let told = |store: &Store| {
+                (store.block(store.last_block(h).unwrap()), store.replicas(store.last_block(h).unwrap()))
+            };
+            let before = told(&store);
+            assert_eq!((before.0, before.1.len()), (block, 3));
+            // another stamp, that of a usual time and back; open, and closed again
+            for other in [(1 << 32) + 5, stamp] {
+                store.edit_block(b, |b| b.block.stamp = GenerationStamp(other));
+                assert_eq!(store.block(store.last_block(h).unwrap()).block.stamp.0, other);
+            }
+            store.set_features(h, Features::CONSTRUCTION);
+            assert_eq!((store.fused_block(h), told(&store)), (None, before.clone()));
+            store.set_features(h, Features::NONE);
+            store.settle(h);
+            assert_eq!((store.fused_block(h).is_some(), told(&store)), (fits, before));
+            assert_eq!(store.find_block(BlockId(id)), store.last_block(h));
+            store.take_blocks(h).into_iter().for_each(|b| store.remove_block(b));
+            assert_eq!((store.find_block(BlockId(id)), store.blocks_of(h).len()), (None, 0));
+            store.remove_inode(h);
+        }
+    }
+}
+
+#[test]
+fn a_striped_group_is_never_fused() {
+    let mut store = Store::new();
+    store.set_legacy_limit(GenerationStamp(1_000));
+    let h = store.add_file(&plain_file(7), b"f", &[plain_block(i64::MIN + 32, 2_000)]);
+    assert_eq!((store.fused, store.block_count_of(h)), (0, 1));
+}
+
+#[test]
 fn each_block_is_in_the_index_of_its_kind() {
     let mut store = Store::new();
     let group = i64::MIN + 32;
