@@ -81,9 +81,9 @@ impl Tree {
         current.is_some()
     }
     /// The directories that allow snapshots from an inode down, as a walk meets them that goes by names.
-    pub fn snapshot_roots_below(&self, store: &Store, inode: InodeHandle) -> Vec<Root> {
+    pub fn snapshot_roots_below(&self, store: &Store, inode: InodeHandle) -> Vec<&Root> {
         let roots = self.snapshots.roots.values();
-        let below: Vec<_> = roots.filter(|root| self.is_below(store, root.directory, inode)).cloned().collect();
+        let below: Vec<_> = roots.filter(|root| self.is_below(store, root.directory, inode)).collect();
         let names = |root: &Root| -> Vec<Box<[u8]>> {
             let mut names: Vec<Box<[u8]>> = Vec::new();
             let mut current = Some(root.directory);
@@ -94,7 +94,7 @@ impl Tree {
             names.reverse();
             names
         };
-        let mut below: Vec<_> = below.into_iter().map(|root| (names(&root), root)).collect();
+        let mut below: Vec<_> = below.into_iter().map(|root| (names(root), root)).collect();
         below.sort_by(|(a, _), (b, _)| {
             let mut orders = a.iter().zip(b).map(|(a, b)| compare_names(a, b));
             orders.find(|order| order.is_ne()).unwrap_or_else(|| a.len().cmp(&b.len()))

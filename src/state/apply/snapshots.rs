@@ -128,8 +128,10 @@ impl State {
     /// how many inodes were freed so far.
     pub(super) fn remove_at(&mut self, cx: &mut Context<'_>, inode: InodeHandle, time: Option<TimeMs>) -> u64 {
         let State { store, tree, blocks, uncommitted, .. } = self;
-        for root in tree.snapshot_roots_below(store, inode) {
-            tree.disallow_snapshots(store, root.directory);
+        let roots: Vec<InodeHandle> =
+            tree.snapshot_roots_below(store, inode).into_iter().map(|root| root.directory).collect();
+        for directory in roots {
+            tree.disallow_snapshots(store, directory);
         }
         let parent = store.parent(inode);
         if tree.snapshots.is_empty() {
