@@ -105,7 +105,8 @@ fn striped_groups_in_an_account() {
     assert_eq!(varying.replace_all(account, "X"), GROUP);
 }
 
-/// Words and classes are Java's; a name that begins at the root stays among the logs.
+/// Words and classes are Java's. A name that begins at the root stays among the logs, as in Hadoop where it has a folder of logs; without one Hadoop writes
+/// wherever it is told.
 #[test]
 fn accounts_are_written_among_the_logs_alone() {
     let Some(fixture) = Fixture::start("account-names", &[]) else { return };
