@@ -257,8 +257,15 @@ impl Blocks {
 
     /// The wanted replication of a block changed from `old` to what the store says now.
     pub fn replication_changed(&mut self, store: &mut Store, b: BlockHandle, old: u16) {
-        if self.populating_queues() && store.block(b).replication != old {
+        let info = store.block(b);
+        if !self.populating_queues() || info.replication == old {
+            return;
+        }
+        if info.state == BlockState::Complete {
             self.review(store, b);
+        } else if self.count(store, b).live > self.wanted(&info) {
+            // nothing else is done with the replicas of a block that is being written, but what is too much goes, as in Hadoop
+            self.shed_excess(store, b, None, None);
         }
     }
 

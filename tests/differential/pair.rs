@@ -5,7 +5,7 @@ use super::known;
 use super::side::{Answer, Exchange, NODES, RAW, SAVE, Side, now_ms};
 use super::stream::{Trace, cut};
 use crate::support::namenode::Kind;
-use crate::trials::client::{Client, block_on};
+use crate::trials::client::{Client, Refusal, block_on};
 use crate::trials::conversation::encode;
 use hadoop_proto::hdfs::ExtendedBlockProto;
 use prost_reflect::DynamicMessage;
@@ -118,11 +118,12 @@ impl Pair {
             self.java.obey();
             self.ours.obey();
         }
+        if name == "recoverLease" && java.is_ok() {
+            self.recovered(request);
+        }
+        self.pairs.past = request.contains(".snapshot");
         let differs = self.compare(name, &java, &ours);
         self.remember(name, &java, &ours);
-        if java.as_ref().is_err_and(|refusal| name == "create" && refusal.class.ends_with("QuotaExceededException")) {
-            self.overwritten(request);
-        }
         if let Some(trace) = &mut self.trace {
             trace.call(differs.is_err(), (user, name, request), &java, &ours);
         }
@@ -144,25 +145,24 @@ impl Pair {
             );
             self.note(text);
         }
-        // where Java stops in the middle of a call it has done half of it in memory, and none of it after a restart
-        if java.as_ref().is_err_and(|refusal| refusal.class == "java.lang.IllegalStateException") {
+        // where Java stops in the middle of a call it has done half of it in memory, and none of it after a restart: so too where it has deleted
+        // a file that it then could not overwrite
+        let half_done = |refusal: &Refusal| {
+            refusal.class == "java.lang.IllegalStateException"
+                || name == "create" && refusal.class.ends_with("QuotaExceededException")
+        };
+        if java.as_ref().is_err_and(half_done) {
             self.start_again();
         }
         java
     }
 
-    /// Java has deleted the file that it then could not overwrite, ours keeps it (see the scenario an_overwrite_where_more_is_used_than_a_quota_allows).
-    fn overwritten(&mut self, request: &str) {
-        let src = request.split(" masked").next().expect("a path").to_owned();
-        let ask = |pair: &Pair, name: &str, request: &str, ours| encode(name, &pair.render(request, ours), Some(&RAW)).1;
-        let is_there = |answer: Answer| answer.is_ok_and(|message| message.has_field_by_name("fs"));
-        let (for_java, for_ours) = (ask(self, "getFileInfo", &src, false), ask(self, "getFileInfo", &src, true));
-        if is_there(self.ours.call("hdfs", "getFileInfo", &for_ours))
-            && !is_there(self.java.call("hdfs", "getFileInfo", &for_java))
-        {
-            let body = ask(self, "delete", &format!("{src} recursive: false"), true);
-            self.ours.call("hdfs", "delete", &body).unwrap_or_else(|e| panic!("delete: {e}"));
-        }
+    fn recovered(&mut self, request: &str) {
+        let request = request.split(" clientName").next().expect("a path").to_owned();
+        let body = encode("getFileInfo", &self.render(&request, false), Some(&RAW)).1;
+        let status = self.java.call("hdfs", "getFileInfo", &body).ok();
+        let id = status.and_then(|status| super::generate::number(&status, &["fs", "fileId"]));
+        self.pairs.recovered.extend(id);
     }
 
     fn written_down(&mut self, event: &str) {
@@ -251,8 +251,9 @@ impl Pair {
     }
 
     fn compare(&mut self, name: &str, java: &Answer, ours: &Answer) -> Result<(), String> {
-        if let Err(java) = java
-            && known::refusal(name, java)
+        let of_java = if self.taken_over { ours } else { java };
+        if let Err(refusal) = of_java
+            && known::refusal(name, refusal)
         {
             return Ok(());
         }
@@ -300,8 +301,7 @@ impl Pair {
         let ours = (self.pairs.ours_of(Chosen::Block, id), self.pairs.ours_of(Chosen::Stamp, stamp));
         let ours = block(&self.ours, ours.0, ours.1);
         self.each(|side| {
-            let block = if side.is_first { &java } else { &ours };
-            side.nodes.iter_mut().for_each(|node| node.receive(block, length));
+            side.receive_everywhere(if side.is_first { &java } else { &ours }, length);
         });
     }
 
@@ -382,6 +382,7 @@ impl Pair {
             done += d;
         }
         println!("{} kept counts of quotas differ", self.pairs.drifts);
+        println!("{} files of leases are counted by Java that only snapshots hold", self.pairs.leases);
         println!("{} entries of diff reports only of Java, by identity of attributes", self.by_identity);
         println!(
             "seed {seed}: {asked} calls, {done} done, {} restarts, {} differ",

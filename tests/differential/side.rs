@@ -7,11 +7,12 @@ use crate::trials::datanode::DataNode;
 use crate::trials::fixture::Fixture;
 use hadoop_proto::datanode::received_deleted_block_info_proto::BlockStatus;
 use hadoop_proto::datanode::{DatanodeCommandProto, block_command_proto, datanode_command_proto};
-use hadoop_proto::hdfs::{AddBlockResponseProto, DatanodeIdProto, ExtendedBlockProto};
+use hadoop_proto::hdfs::{AddBlockResponseProto, BlockEcReconstructionInfoProto, DatanodeIdProto, ExtendedBlockProto};
 use prost_reflect::DynamicMessage;
 use rpc::client::{CallOptions, ClientSettings};
 use std::collections::HashMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use vocab::erasure_coding::Stripe;
 
 /// DataNodes of each.
 pub const NODES: u32 = 3;
@@ -149,6 +150,14 @@ impl Side {
             }
             return block_command.blocks.len();
         }
+        let mut rebuilt = 0;
+        for order in command.blk_ec_reconstruction_cmd.iter().flat_map(|c| &c.block_ec_reconstructioninfo) {
+            self.rebuild(order);
+            rebuilt += 1;
+        }
+        if rebuilt > 0 {
+            return rebuilt;
+        }
         if command.cmd_type == Type::BlockRecoveryCommand as i32
             && let Some(recovery) = &command.recovery_cmd
         {
@@ -199,6 +208,44 @@ impl Side {
             let (generation_stamp, num_bytes) = (block.new_gen_stamp, Some(length));
             let new = ExtendedBlockProto { block_id: id + index, generation_stamp, num_bytes, ..b.clone() };
             self.nodes[number].receive(&new, length);
+        }
+    }
+
+    /// Internal blocks of a group that are not there come to the targets in their order.
+    fn rebuild(&mut self, order: &BlockEcReconstructionInfoProto) {
+        let Some(schema) = &order.ec_policy.schema else { return };
+        let stripe = Stripe {
+            data_units: schema.data_units as u8,
+            parity_units: schema.parity_units as u8,
+            cell_size: order.ec_policy.cell_size.unwrap_or(1 << 20),
+        };
+        let (group, left_out) = (&order.block, order.exclude_reconstructed_indices.clone().unwrap_or_default());
+        let length = |index| stripe.unit_length(group.num_bytes(), index);
+        let missing = (0..stripe.units()).filter(|index| {
+            !order.live_block_indices.contains(index) && !left_out.contains(index) && length(*index) > 0
+        });
+        for (index, target) in missing.zip(&order.target_dn_infos.datanodes) {
+            let id = group.block_id + u64::from(index);
+            let part = ExtendedBlockProto { block_id: id, num_bytes: Some(length(index)), ..group.clone() };
+            if let Some(node) = self.nodes.iter_mut().find(|node| node.id() == target.id.datanode_uuid) {
+                node.receive(&part, length(index));
+            }
+        }
+    }
+
+    /// A block has a newer stamp wherever it is written to: everywhere, but of a group each place has its own part.
+    pub(super) fn receive_everywhere(&mut self, block: &ExtendedBlockProto, length: u64) {
+        let striped = (block.block_id as i64) < 0;
+        for node in &mut self.nodes {
+            let parts: Vec<u64> = if striped {
+                let ids = node.replicas[0].iter().map(|replica| replica.block_id as u64);
+                ids.filter(|id| id.wrapping_sub(block.block_id) < 16).collect()
+            } else {
+                vec![block.block_id]
+            };
+            for block_id in parts {
+                node.receive(&ExtendedBlockProto { block_id, ..block.clone() }, length);
+            }
         }
     }
 

@@ -47,7 +47,7 @@ impl Trace {
 /// The first numbers that Java chose in an answer.
 fn ids(answer: &Answer) -> Vec<(char, u64)> {
     static ID: LazyLock<Regex> =
-        LazyLock::new(|| Regex::new(r"\b(fileId|blockId|generationStamp): (\d+)").expect("a pattern"));
+        LazyLock::new(|| Regex::new(r"\b(fileId|blockId|generationStamp): ?(\d+)").expect("a pattern"));
     let Ok(message) = answer else { return Vec::new() };
     let text = message.to_string();
     let kind = |name: &str| match name {

@@ -74,27 +74,26 @@ fn check_limits(view: &View<'_>, inode: InodeHandle, from: &Resolved<'_>, to: &R
     let (Some(old_parent), Some(parent)) = (from.parent(), to.parent()) else { return Ok(()) };
     view.check_name(parent, to, to.depth())?;
     let (tree, store) = (&view.state.tree, &view.state.store);
-    // what a snapshot knows goes on counting where it was
-    let stays = tree.is_kept_by_snapshot(store, inode);
-    if old_parent == parent && !stays {
-        return Ok(());
-    }
     if old_parent != parent {
         view.check_directory_items(parent, to, to.depth())?;
     }
-    if tree.only_root_has_quota(store) && !stays {
+    if tree.snapshots.is_empty() && (old_parent == parent || tree.only_root_has_quota(store)) {
         return Ok(());
     }
-    let common = tree.common_ancestor(store, old_parent, parent);
-    if parent == common && !stays {
-        return Ok(());
-    }
-    if !tree.has_quota_below(store, parent, common) && !stays {
+    // Quirk: a_rename_into_snapshots_counts_as_new: all quotas above the target are asked, those above the source too, if a snapshot knows the
+    // directory that both are in; as if nothing went where it was
+    let common = if old_parent == parent { parent } else { tree.common_ancestor(store, old_parent, parent) };
+    let latest = match to.last() {
+        Some(old) => tree.latest_snapshot(store, old),
+        None => tree.latest_snapshot_below(store, parent),
+    };
+    let counts_as_new = tree.in_latest(store, common, latest);
+    if !counts_as_new && (parent == common || !tree.has_quota_below(store, parent, common)) {
         return Ok(());
     }
     let gone = to.last().map_or(Usage::default(), |old| tree.subtree_usage_known(store, old));
     let delta = difference(&tree.subtree_usage_known(store, inode), &gone);
-    tree.verify_quota(store, parent, Some(common).filter(|_| !stays), &delta)
+    tree.verify_quota(store, parent, Some(common).filter(|_| !counts_as_new), &delta)
 }
 
 impl Write for Rename {

@@ -16,7 +16,7 @@ use observe::RemoteException;
 use ops::read::erasure_coding as read;
 use ops::write::erasure_coding as write;
 use vocab::Refusal;
-use vocab::erasure_coding::{CODECS, ErasureCodingPolicy, PolicyState};
+use vocab::erasure_coding::{CODECS, ErasureCodingPolicy, PolicyState, REPLICATION, REPLICATION_NAME, Stripe};
 
 pub(super) fn policies(request: &Request<'_>) -> Answer {
     let all = request.read(read::get_erasure_coding_policies)?;
@@ -103,7 +103,16 @@ fn wanted(names: &[String], all: Vec<ErasureCodingPolicy>) -> Result<Vec<Erasure
     if names.is_empty() {
         return Ok(all.into_iter().filter(|p| p.state == PolicyState::Enabled).collect());
     }
+    // as Hadoop has it: one block and two copies, by a name of any case
+    let replication = || {
+        let stripe = Stripe { data_units: 1, parity_units: 2, cell_size: 1 << 20 };
+        let policy = ErasureCodingPolicy::new(REPLICATION, REPLICATION_NAME, stripe, Vec::new());
+        ErasureCodingPolicy { name: REPLICATION_NAME.into(), ..policy }
+    };
     let find = |name: &String| {
+        if name.eq_ignore_ascii_case(REPLICATION_NAME) {
+            return Ok(replication());
+        }
         let text = || format!("The given erasure coding policy {name} does not exist.");
         all.iter().find(|p| *p.name == **name).cloned().ok_or_else(|| Refusal::HadoopIllegalArgument(text().into()))
     };
