@@ -175,14 +175,19 @@ pub fn blocks(settings: &Settings) -> blocks::Settings {
         decommission_interval_ms: milliseconds(redundancy.leaving_interval),
         decommission_blocks_per_interval: redundancy.leaving_blocks,
         decommission_tracked_max: redundancy.leaving_nodes as usize,
-        decommission_backoff: match redundancy.leaving_walks {
-            LeavingWalks::Backoff { waiting, at_a_time } => Some((waiting as usize, at_a_time as usize)),
-            _ => None,
-        },
+        decommission_backoff: backoff(&redundancy.leaving_walks),
         default_policy: settings.features.default_policy,
         caching: settings.caching.enabled,
         caching_retry_ms: milliseconds(settings.caching.retry),
         storage_policies: settings.features.storage_policies,
+    }
+}
+
+/// Blocks that wait and that are looked at at a time, where leaving nodes are walked that way.
+fn backoff(walks: &LeavingWalks) -> Option<(usize, usize)> {
+    match *walks {
+        LeavingWalks::Backoff { waiting, at_a_time } => Some((waiting as usize, at_a_time as usize)),
+        _ => None,
     }
 }
 
