@@ -41,6 +41,10 @@ impl<V> Kept<V> {
     pub(crate) fn iter(&self) -> btree_map::Iter<'_, InodeHandle, V> {
         self.map.iter()
     }
+    /// Entries after one.
+    pub(crate) fn after(&self, inode: Option<InodeHandle>) -> btree_map::Range<'_, InodeHandle, V> {
+        self.map.range((inode.map_or(Bound::Unbounded, Bound::Excluded), Bound::Unbounded))
+    }
     fn note(&mut self, inode: InodeHandle) {
         if let Some(changed) = &mut self.changed {
             changed.insert(inode);
@@ -114,8 +118,7 @@ impl Written for References {
 impl<V: Written> Kept<V> {
     /// Writes up to `budget` entries after one; gives the last one, `None` after the end.
     fn write_on(&self, after: Option<InodeHandle>, budget: &mut u64, rest: &mut RestWriter) -> Option<InodeHandle> {
-        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
-        for (inode, value) in self.map.range((from, Bound::Unbounded)) {
+        for (inode, value) in self.after(after) {
             rest.u8(V::TAG);
             rest.u32(inode.raw());
             let before = rest.len();

@@ -113,9 +113,15 @@ impl Cleaner<'_> {
         }
     }
 
-    /// Whether a child is a file that the snapshot which goes has nothing of.
+    /// Whether neither a child nor anything below it has anything of the snapshot that goes.
     fn has_nothing_to_clean(&self, child: &Gone, task: Task) -> bool {
         let Task::Clean { snapshot, .. } = task else { return false };
+        if let Some((of, marked)) = &self.job.marked
+            && *of == snapshot
+            && !marked.contains(child.inode)
+        {
+            return true;
+        }
         snapshot != CURRENT
             && !self.job.freed.contains(child.inode)
             && self.store.kind(child.inode) == KindTag::File

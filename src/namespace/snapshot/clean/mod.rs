@@ -11,6 +11,7 @@
 mod destroy;
 mod directory;
 mod file;
+mod mark;
 mod merge;
 mod set;
 mod tally;
@@ -22,6 +23,7 @@ use crate::reclaim::{BlockSink, Waiting};
 use crate::{Tree, quota};
 use destroy::TakeOut;
 use directory::{Below, Gather};
+use mark::Mark;
 use merge::Merge;
 use record::{Features, InodeHandle, KindTag, Store};
 use set::InodeSet;
@@ -51,6 +53,8 @@ pub(crate) struct Cleanup {
     steps: Vec<Step>,
     /// Inodes freed so far: lists that are being walked may still name them.
     freed: InodeSet,
+    /// What a walk goes into that takes this snapshot away; everything where that was not found out.
+    marked: Option<(SnapshotId, InodeSet)>,
     /// Directory whose snapshot goes.
     root: Option<InodeHandle>,
 }
@@ -73,6 +77,7 @@ enum Step {
         snapshot: SnapshotId,
         prior: SnapshotId,
     },
+    Mark(Mark),
     DropEmptyDirectory(InodeHandle),
     Each(vec::IntoIter<Gone>, Task),
     Below(Box<Below>),
@@ -205,7 +210,7 @@ impl Tree {
         if let Some(time) = time {
             self.touch(store, directory, time);
         }
-        let steps = vec![Step::CleanInode { inode: directory, snapshot: id, prior }];
+        let steps = vec![Step::CleanInode { inode: directory, snapshot: id, prior }, Step::Mark(Mark::new(id))];
         let job = Cleanup { steps, root: Some(directory), ..Cleanup::default() };
         self.detached.push_back(Waiting::Snapshot(Box::new(job)));
     }
@@ -355,6 +360,7 @@ impl Cleaner<'_> {
     fn step(&mut self, step: Step) {
         match step {
             Step::CleanInode { inode, snapshot, prior } => self.clean_inode(inode, snapshot, prior),
+            Step::Mark(mark) => self.mark(mark),
             Step::DropEmptyDirectory(directory) => self.drop_empty_directory(directory),
             Step::Each(mut entries, task) => {
                 if let Some(entry) = entries.next() {
