@@ -88,7 +88,10 @@ fn who_asks_for_what_most_is_counted() {
     for window in windows {
         let of = |name: &str| {
             let operations = window["ops"].as_array().expect("operations").iter();
-            operations.clone().find(|operation| operation["opType"] == name).unwrap_or_else(|| panic!("{name}: {window}"))
+            operations
+                .clone()
+                .find(|operation| operation["opType"] == name)
+                .unwrap_or_else(|| panic!("{name}: {window}"))
         };
         let users = |operation: &serde_json::Value, key: &str| -> Vec<String> {
             let users = operation[key].as_array().expect("users").iter();

@@ -57,11 +57,11 @@ mod tests {
         let (done, wait) = std::sync::mpsc::channel::<()>();
         let (running, ran) = std::sync::mpsc::channel();
         let named = std::thread::Builder::new().name("told-of".to_owned());
-        let thread = named.spawn(move || (running.send(()), drop(wait.recv()))).expect("a thread");
+        let thread = named.spawn(move || running.send(()).is_ok() && wait.recv().is_err()).expect("a thread");
         ran.recv().expect("it runs, and has its name");
         let text = super::text();
         drop(done);
-        drop(thread.join().expect("ends"));
+        assert!(thread.join().expect("ends"));
         assert!(text.starts_with("Process Thread Dump: \n"), "{text}");
         assert!(text.contains(" (told-of):\n  State: ") && text.contains("  Waited count: "), "{text}");
     }
