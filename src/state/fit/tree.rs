@@ -58,7 +58,8 @@ impl State {
         }
         let parent = to.parent.filter(|p| self.store.kind(*p) == KindTag::Directory);
         let Some(parent) = parent else { return Err(Unfit::NoOp(Rule::RenameOldTargetParentMissing)) };
-        self.not_below(inode, parent, src, dst)?;
+        // Rule 23: Hadoop logs a rename of a directory onto itself as it was asked, and reads it as one into itself
+        self.not_below(inode, parent, src, dst).map_err(|_| Unfit::NoOp(Rule::RenameOldBelowItself))?;
         Ok(Plan::Rename { inode, parent, name: new_name, replaces: None })
     }
 

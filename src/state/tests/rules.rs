@@ -30,6 +30,17 @@ fn rules_3_to_5_old_renames() {
 }
 
 #[test]
+fn rule_23_old_renames_of_directories_below_themselves() {
+    let mut w = World::new();
+    w.mkdir("/d");
+    w.mkdir("/d/e");
+    for target in ["/d", "/d/x", "/d/e"] {
+        w.expect_no_op(&rename_old("/d", target), Rule::RenameOldBelowItself);
+    }
+    assert!(w.find("/d/e").is_some());
+}
+
+#[test]
 fn rule_6_mkdir_of_what_exists_raises_the_id() {
     let mut w = World::new();
     w.mkdir("/d");
