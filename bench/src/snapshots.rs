@@ -101,7 +101,7 @@ impl Case {
     }
 
     fn populate(&mut self, files: usize) -> Result<(), String> {
-        for top in ["/snap", "/snap/moved"] {
+        for top in ["/snap", "/snap/moved", "/snap/d0001", "/snap/d0002"] {
             self.write(&Mkdirs { path: top.into(), modes: modes(0o755), create_parents: true })?;
         }
         self.write(&AllowSnapshot { path: "/snap".into() })?;
@@ -229,7 +229,7 @@ impl Case {
         let digest = digest.ok_or("no image")?;
         let own = self.world.state.digest();
         self.timed("image loaded", 1, |_, _| {
-            let loaded = load(&image, digest.clone(), World::empty()).map_err(|e| format!("{e:?}"))?;
+            let loaded = load(&image, digest, World::empty()).map_err(|e| format!("{e:?}"))?;
             if loaded.state.digest() == own { Ok(()) } else { Err("the image has another state".to_owned()) }
         })?;
         let log = std::mem::take(&mut self.world.log).into_bytes();
