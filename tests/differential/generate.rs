@@ -103,12 +103,13 @@ impl Generator {
             }
         }
         let call = match self.dice.below(100) {
-            0..=19 => self.names(),
-            20..=43 => return self.writer(pair),
-            44..=60 => self.attributes(),
-            61..=77 => self.reads(),
-            78..=85 => return self.snapshots(pair),
-            86..=90 => self.rare(),
+            0..=16 => self.names(),
+            17..=36 => return self.writer(pair),
+            37..=50 => self.attributes(),
+            51..=64 => self.reads(),
+            65..=71 => return self.snapshots(pair),
+            72..=75 => self.rare(),
+            // many methods, each of which is to be asked often enough in a long run
             _ => return self.whole(pair),
         };
         self.run(pair, call);

@@ -5,7 +5,7 @@ use super::known;
 use super::side::{Answer, Exchange, NODES, RAW, SAVE, Side, now_ms};
 use super::stream::{Trace, cut};
 use crate::support::namenode::Kind;
-use crate::trials::client::{Client, Refusal, block_on};
+use crate::trials::client::{Client, block_on};
 use crate::trials::conversation::encode;
 use hadoop_proto::hdfs::ExtendedBlockProto;
 use prost_reflect::DynamicMessage;
@@ -119,7 +119,8 @@ impl Pair {
             self.ours.obey();
         }
         if name == "recoverLease" && java.is_ok() {
-            self.recovered(request);
+            let id = self.id_of(request);
+            self.pairs.recovered.extend(id);
         }
         self.pairs.past = request.contains(".snapshot");
         let differs = self.compare(name, &java, &ours);
@@ -147,22 +148,33 @@ impl Pair {
         }
         // where Java stops in the middle of a call it has done half of it in memory, and none of it after a restart: so too where it has deleted
         // a file that it then could not overwrite
-        let half_done = |refusal: &Refusal| {
-            refusal.class == "java.lang.IllegalStateException"
-                || name == "create" && refusal.class.ends_with("QuotaExceededException")
+        let half_done = match &java {
+            Err(refusal) if refusal.class == "java.lang.IllegalStateException" => true,
+            Err(refusal) if name == "create" && refusal.class.ends_with("QuotaExceededException") => {
+                self.id_of(request).is_none() && self.ours_has(request)
+            }
+            _ => false,
         };
-        if java.as_ref().is_err_and(half_done) {
+        if half_done {
             self.start_again();
         }
         java
     }
 
-    fn recovered(&mut self, request: &str) {
-        let request = request.split(" clientName").next().expect("a path").to_owned();
-        let body = encode("getFileInfo", &self.render(&request, false), Some(&RAW)).1;
-        let status = self.java.call("hdfs", "getFileInfo", &body).ok();
-        let id = status.and_then(|status| super::generate::number(&status, &["fs", "fileId"]));
-        self.pairs.recovered.extend(id);
+    /// The status of the path that a request begins with.
+    fn status(&mut self, request: &str, ours: bool) -> Answer {
+        let request = request.split(" clientName").next().and_then(|r| r.split(" masked").next()).expect("a path");
+        let body = encode("getFileInfo", &self.render(request, ours), Some(&RAW)).1;
+        if ours { &mut self.ours } else { &mut self.java }.call("hdfs", "getFileInfo", &body)
+    }
+
+    /// Java's id of what is there.
+    fn id_of(&mut self, request: &str) -> Option<u64> {
+        super::generate::number(&self.status(request, false).ok()?, &["fs", "fileId"])
+    }
+
+    fn ours_has(&mut self, request: &str) -> bool {
+        self.status(request, true).is_ok_and(|status| status.has_field_by_name("fs"))
     }
 
     fn written_down(&mut self, event: &str) {
