@@ -152,10 +152,23 @@ pub fn router(web: Arc<Web>) -> Router {
         .with_state(web)
 }
 
-/// Headers of every answer, and the method that no page has.
+/// What may be asked of a page, as Hadoop's server tells it. Clients that would prove who they are ask this first (`hadoop daemonlog`).
+fn options(path: &str) -> Response {
+    let allowed = match path {
+        "/imagetransfer" => "GET, HEAD, PUT, TRACE, OPTIONS",
+        "/conf" | "/fsck" | "/isActive" | "/jmx" | "/logLevel" | "/prom" | "/stacks" | "/startupProgress" => {
+            "GET, HEAD, TRACE, OPTIONS"
+        }
+        _ => "GET,HEAD,POST,OPTIONS",
+    };
+    ([(header::CONTENT_TYPE, "text/plain;charset=utf-8"), (header::ALLOW, allowed)], ()).into_response()
+}
+
+/// Headers of every answer, and the methods that no page has of its own.
 async fn common(State(web): Shared, request: Request, next: Next) -> Response {
     let mut response = match *request.method() {
         Method::TRACE => StatusCode::METHOD_NOT_ALLOWED.into_response(),
+        Method::OPTIONS => options(request.uri().path()),
         _ => next.run(request).await,
     };
     let headers = response.headers_mut();

@@ -176,6 +176,14 @@ async fn logs_their_levels_and_threads() {
     assert!(body.contains("<!-- OUTPUT -->Bad Level : <b>&lt;b&gt;</b><br />") && body.contains(effective), "{body}");
     assert!(ask(&server, "GET /stacks").await.1.starts_with("Process Thread Dump: \n"));
     assert!(ask(&server, "POST /logLevel").await.0.starts_with("http/1.1 405"));
+    for (page, allowed) in [
+        ("/logLevel", "get, head, trace, options"),
+        ("/imagetransfer", "get, head, put, trace, options"),
+        ("/logs/", "get,head,post,options"),
+    ] {
+        let (head, _) = ask(&server, &format!("OPTIONS {page}")).await;
+        assert!(head.starts_with("http/1.1 200") && head.contains(&format!("allow: {allowed}\r")), "{page}: {head}");
+    }
 
     let server = serve(settings(Some("hdfs"))).await;
     for (page, status) in [("/logs/", 403), ("/logLevel", 403), ("/stacks", 200)] {
