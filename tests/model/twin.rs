@@ -305,15 +305,15 @@ impl Twin {
         self.nodes.keys().filter(|path| is_within(path, top)).count() as u64
     }
 
-    /// Whether `more` names fit below `directory`, but for the quotas of `exempt` and above.
-    fn check_quota(&self, directory: &str, exempt: Option<&str>, more: i64) -> Result<(), Kind> {
+    /// Whether `more` names fit below `directory` once `gone` are gone, but for the quotas of `exempt` and above.
+    fn check_quota(&self, directory: &str, exempt: Option<&str>, more: i64, gone: i64) -> Result<(), Kind> {
         let mut above = ancestors(directory);
         above.push(directory);
         for path in above {
             if exempt.is_some_and(|exempt| is_within(exempt, path)) {
                 continue;
             }
-            let over = |limit: u64| more > 0 && self.count_names(path) as i64 > limit as i64 - more;
+            let over = |limit: u64| more > 0 && self.count_names(path) as i64 - gone > limit as i64 - more;
             if self.nodes[path].names.is_some_and(over) {
                 return Err("NamespaceQuota");
             }
@@ -344,7 +344,7 @@ impl Twin {
     fn make_directory(&mut self, who: &Who, path: &str, mode: u16) -> Result<(), Kind> {
         let parent = parent_of(path);
         Twin::check_name(parent, name_of(path))?;
-        self.check_quota(parent, None, 1)?;
+        self.check_quota(parent, None, 1, 0)?;
         self.enter(who, path, mode, None);
         Ok(())
     }
@@ -424,10 +424,11 @@ impl Twin {
         self.make_ancestors(who, &path, inherited)?;
         let parent = parent_of(&path).to_owned();
         if replaces {
+            self.check_quota(&parent, None, 1, 1)?;
             self.drop_subtree(&path);
         } else {
             Twin::check_name(&parent, name_of(&path))?;
-            self.check_quota(&parent, None, 1)?;
+            self.check_quota(&parent, None, 1, 0)?;
         }
         let file = File { replication, block_size, blocks: Vec::new(), writer: Some(client.to_owned()) };
         self.enter(who, &path, mode, Some(file));
@@ -470,7 +471,7 @@ impl Twin {
     fn check_move(&self, from: &str, to: &str) -> Result<(), Kind> {
         Twin::check_name(parent_of(to), name_of(to))?;
         let gone = if self.nodes.contains_key(to) { self.count_names(to) } else { 0 };
-        self.check_quota(parent_of(to), Some(parent_of(from)), self.count_names(from) as i64 - gone as i64)
+        self.check_quota(parent_of(to), Some(parent_of(from)), self.count_names(from) as i64 - gone as i64, 0)
     }
 
     fn relocate(&mut self, from: &str, to: &str) {
