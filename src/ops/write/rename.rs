@@ -120,6 +120,8 @@ impl Write for Rename {
             into.extend_from_slice(from.name());
         }
         if !into.is_empty() {
+            // Quirk: a_rename_into_a_directory_out_of_a_snapshot: Hadoop forgets here, until a restart, that a directory which a rename brought is in
+            // a snapshot: that one shows what comes instead of what it has, and snapshots where it came from may not keep what it was
             to = view.state.tree.resolve(&view.state.store, &into)?;
         }
         check_access(&view, &from, &to, false)?;
