@@ -56,10 +56,17 @@ pub struct Stripe {
 }
 
 impl Stripe {
-    /// Whether files can be laid out so: 1 to 16 units of each kind, and cells.
+    /// Whether a policy in an image or a log may say so: up to 16 units of each kind, and cells.
+    ///
+    /// Quirk: policies_of_no_units_are_kept_and_not_used: Hadoop lets policies of no data or no parity blocks be added, set and saved
     pub fn is_legal(&self) -> bool {
-        let units = |n| (1..=16).contains(&n);
+        let units = |n: u8| u32::from(n) <= UNITS_MAX;
         units(self.data_units) && units(self.parity_units) && self.cell_size.cast_signed() > 0
+    }
+
+    /// Whether directories and files may get it: one that is legal, with data and parity.
+    pub fn is_usable(&self) -> bool {
+        self.is_legal() && self.data_units > 0 && self.parity_units > 0
     }
 
     /// Data and parity blocks.

@@ -15,6 +15,11 @@ fn illegal(text: String) -> Refusal {
     Refusal::HadoopIllegalArgument(text.into())
 }
 
+/// The refusal of a policy that no file could be laid out by.
+fn unusable() -> Refusal {
+    illegal("Units and cell size of a policy must be positive, cells in steps of 1024".to_owned())
+}
+
 /// A policy that an administrator wishes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NewPolicy {
@@ -103,7 +108,7 @@ impl NewPolicy {
             (Some(data_units), Some(parity_units)) if self.cell_size > 0 && self.cell_size.is_multiple_of(1024) => {
                 Ok(Stripe { data_units, parity_units, cell_size: self.cell_size })
             }
-            _ => Err(illegal("Units and cell size of a policy must be positive, cells in steps of 1024".to_owned())),
+            _ => Err(unusable()),
         }
     }
 }
@@ -120,7 +125,8 @@ impl View<'_> {
     /// `HadoopIllegalArgument`, with the names of those that may be given.
     pub fn enabled_policy(&self, name: &str) -> Result<Option<&ErasureCodingPolicy>, Refusal> {
         let policies = &self.state.tree.erasure_coding;
-        let enabled = |p: &&ErasureCodingPolicy| self.erasure_coding_state(p) == PolicyState::Enabled;
+        let enabled =
+            |p: &&ErasureCodingPolicy| p.stripe.is_usable() && self.erasure_coding_state(p) == PolicyState::Enabled;
         if let Some(found) = policies.by_name(name).filter(enabled) {
             return Ok(Some(found));
         }
@@ -192,8 +198,12 @@ impl Write for EnableErasureCodingPolicy {
         let (view, name) = (turn.view(), &self.name);
         view.check_safe_mode(|| format!("Cannot enable erasure coding policy {name}"))?;
         // the default policy counts as enabled, but only a record makes it last
-        if view.known_policy(name)?.state == PolicyState::Enabled {
+        let known = view.known_policy(name)?;
+        if known.state == PolicyState::Enabled {
             return Ok(());
+        }
+        if !known.stripe.is_usable() {
+            return Err(unusable());
         }
         let rpc = view.caller.rpc_ids;
         turn.log(Record::EnableErasureCodingPolicy { name: name.to_string().into(), rpc });

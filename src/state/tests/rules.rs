@@ -2,6 +2,7 @@
 
 use super::*;
 use edit::record::Token;
+use vocab::erasure_coding::PolicyState;
 use vocab::xattr::{Xattr, XattrNamespace};
 
 #[test]
@@ -144,6 +145,26 @@ fn rule_12_disallow() {
     w.mkdir("/d");
     let root = || b"/d"[..].into();
     w.expect_no_op(&Record::DisallowSnapshot { root: root() }, Rule::DisallowSnapshotNotAllowed);
+}
+
+#[test]
+fn a_log_may_add_policies_of_no_units() {
+    let mut w = World::new();
+    let add = |data_units, parity_units| Record::AddErasureCodingPolicy {
+        codec: "rs".into(),
+        data_units,
+        parity_units,
+        cell_size: 65_536,
+        options: Vec::new(),
+        rpc: None,
+    };
+    [(0, 2), (2, 0), (0, 0)].into_iter().for_each(|(data, parity)| _ = w.apply(&add(data, parity)));
+    w.expect_mismatch(&add(17, 0));
+    for name in ["RS-0-2-64k", "RS-2-0-64k", "RS-0-0-64k"] {
+        w.apply(&Record::EnableErasureCodingPolicy { name: name.into(), rpc: None });
+        let policy = w.state.tree.erasure_coding.by_name(name).expect("was added");
+        assert!(policy.state == PolicyState::Enabled && !policy.stripe.is_usable(), "{policy:?}");
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use hadoop_proto::wire::{Cursor, Sink, Value, WireError};
 use namespace::erasure_coding::Policies;
 use std::sync::Arc;
-use vocab::erasure_coding::{ErasureCodingPolicy, LAST, PolicyState, Stripe};
+use vocab::erasure_coding::{ErasureCodingPolicy, LAST, PolicyState, Stripe, UNITS_MAX};
 
 /// Bytes of an `ErasureCodingSection`. Of the built-in policies it holds no more than number and state.
 pub fn encode(policies: &Policies) -> Vec<u8> {
@@ -91,27 +91,29 @@ fn decode_policy(message: &[u8], known: &Policies) -> Result<ErasureCodingPolicy
     }
     let (codec, data, parity, mut options) = decode_schema(schema.ok_or_else(|| wrong("has no schema"))?)?;
     options.sort();
-    let units = |n: u64| u8::try_from(n).ok().filter(|n| (1..=16).contains(n));
+    let units = |n: Option<u64>| u8::try_from(n?).ok().filter(|n| u32::from(*n) <= UNITS_MAX);
     let (Some(data_units), Some(parity_units)) = (units(data), units(parity)) else {
         return Err(wrong("has no legal number of units"));
     };
-    if cell_size as i32 <= 0 {
+    let stripe = Stripe { data_units, parity_units, cell_size };
+    if !stripe.is_legal() {
         return Err(wrong("has no cells"));
     }
-    let stripe = Stripe { data_units, parity_units, cell_size };
     let policy = ErasureCodingPolicy::new(id, &codec, stripe, options);
     Ok(ErasureCodingPolicy { name: name.unwrap_or_else(|| policy.name.clone()), state: state()?, ..policy })
 }
 
 type Options = Vec<(Arc<str>, Arc<str>)>;
 
-fn decode_schema(message: &[u8]) -> Result<(Arc<str>, u64, u64, Options), WireError> {
-    let (mut codec, mut data, mut parity, mut options) = (text(b""), 0, 0, Vec::new());
+type Schema = (Arc<str>, Option<u64>, Option<u64>, Options);
+
+fn decode_schema(message: &[u8]) -> Result<Schema, WireError> {
+    let (mut codec, mut data, mut parity, mut options) = (text(b""), None, None, Vec::new());
     for field in Cursor::new(message).fields() {
         match field? {
             (1, Value::Bytes(bytes)) => codec = text(bytes),
-            (2, Value::Varint(v)) => data = v,
-            (3, Value::Varint(v)) => parity = v,
+            (2, Value::Varint(v)) => data = Some(v),
+            (3, Value::Varint(v)) => parity = Some(v),
             (4, Value::Bytes(bytes)) => {
                 let mut option = (text(b""), text(b""));
                 for field in Cursor::new(bytes).fields() {
@@ -147,6 +149,28 @@ mod tests {
     }
 
     #[test]
+    fn policies_of_no_units_are_kept_and_not_used() {
+        // of a Java image: id 64, RS-0-2-64k, enabled, and id 65, RS-2-0-64k
+        let one = |name: &[u8], data: u8, parity: u8, id: u8, state: u8| {
+            let mut m = vec![0x0a, name.len() as u8];
+            m.extend_from_slice(name);
+            m.extend_from_slice(&[0x12, 8, 0x0a, 2, b'r', b's', 0x10, data, 0x18, parity]);
+            m.extend_from_slice(&[0x18, 0x80, 0x80, 4, 0x20, id, 0x28, state]);
+            let mut section = vec![0x0a, m.len() as u8];
+            section.append(&mut m);
+            section
+        };
+        let mut section = encode(&Policies::default());
+        section.extend(one(b"RS-0-2-64k", 0, 2, 64, 2));
+        section.extend(one(b"RS-2-0-64k", 2, 0, 65, 1));
+        let policies = decode(&section).expect("decodes");
+        assert_eq!(encode(&policies), section);
+        let enabled = policies.by_id(64).expect("is there");
+        assert_eq!((enabled.state, &*enabled.name), (PolicyState::Enabled, "RS-0-2-64k"));
+        assert!([64, 65].iter().all(|id| policies.by_id(*id).is_some_and(|p| !p.stripe.is_usable())));
+    }
+
+    #[test]
     fn a_fresh_section_is_the_one_that_hadoop_writes() {
         let expected: Vec<u8> = (1..=5).flat_map(|id| [0x0a, 4, 0x20, id, 0x28, 1]).collect();
         assert_eq!(encode(&Policies::default()), expected);
@@ -158,6 +182,8 @@ mod tests {
             (&[0x20u8, 200, 1][..], "has no legal number"),
             (&[0x20, 70], "has no schema"),
             (&[0x20, 70, 0x12, 0], "has no legal number of units"),
+            (&[0x20, 70, 0x12, 4, 0x10, 17, 0x18, 0], "has no legal number of units"),
+            (&[0x20, 70, 0x12, 4, 0x10, 0, 0x18, 0], "has no cells"),
             (&[0x20, 1], "says no state"),
             (&[0x20, 1, 0x28, 9], "says no state"),
         ] {
