@@ -336,6 +336,9 @@ impl Walk<'_> {
     }
 
     /// Where, below the scope, something that a deleted list holds under an old name lies in the later state.
+    ///
+    /// Quirk: a_report_knows_no_rename_after_its_snapshots: Hadoop takes the present place where the directory above was not below the scope at the
+    /// later snapshot: a rename into it changes what reports of older snapshots say, and the target is in neither
     fn target_of(&self, entry: &Gone) -> Option<Vec<u8>> {
         let (tree, store) = (self.tree, self.store);
         if !matches!(entry.link, Link::Named { .. }) || self.scope.is_snapshot {
