@@ -31,8 +31,13 @@ pub fn cluster_turn() -> MutexGuard<'static, ()> {
 
 /// Says aloud that something was not tried, past the test harness's capture; with `CI=true` that is a failure.
 pub fn skip(reason: &str) {
+    announce_skip(reason);
+    assert!(std::env::var("CI").as_deref() != Ok("true"), "{reason}");
+}
+
+/// The same where it is no failure: what is missing is no part of a build machine.
+pub fn announce_skip(reason: &str) {
     let test = std::thread::current().name().unwrap_or("?").to_owned();
     let line = format!("SKIPPED {test}: {reason}\n");
     std::io::stderr().write_all(line.as_bytes()).expect("stderr is writable");
-    assert!(std::env::var("CI").as_deref() != Ok("true"), "{line}");
 }

@@ -82,6 +82,11 @@ impl Client {
         Self::with_settings(port, ClientSettings::new(protocol, 1, user))
     }
 
+    /// Connects to any address; the call comes from it too if it is this machine's.
+    pub fn speak_to(peer: SocketAddr, protocol: &str, user: &str) -> Self {
+        Self::connect_to(peer, ClientSettings::new(protocol, 1, user)).unwrap_or_else(|e| panic!("{e}"))
+    }
+
     pub fn with_settings(port: u16, settings: ClientSettings) -> Self {
         Self::try_with_settings(port, settings).unwrap_or_else(|e| panic!("{e}"))
     }
@@ -91,10 +96,13 @@ impl Client {
         Self::try_with_settings(port, ClientSettings::new(CLIENT_PROTOCOL, 1, user))
     }
 
-    fn try_with_settings(port: u16, mut settings: ClientSettings) -> Result<Self, String> {
+    fn try_with_settings(port: u16, settings: ClientSettings) -> Result<Self, String> {
+        Self::connect_to(SocketAddr::from(([127, 0, 0, 1], port)), settings)
+    }
+
+    fn connect_to(peer: SocketAddr, mut settings: ClientSettings) -> Result<Self, String> {
         settings.call_timeout = Some(Duration::from_secs(60));
         let name = format!("client-of-{}", settings.user);
-        let peer = SocketAddr::from(([127, 0, 0, 1], port));
         let connection = block_on(rpc::client::Client::connect(peer, settings)).map_err(|e| e.to_string())?;
         Ok(Self { connection, name })
     }

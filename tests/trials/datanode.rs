@@ -1,4 +1,6 @@
 //! A scripted DataNode: it says what the test tells it to, holds no data, and keeps the orders it was given.
+use std::net::SocketAddr;
+
 use hadoop_proto::Message;
 use hadoop_proto::datanode::received_deleted_block_info_proto::BlockStatus;
 use hadoop_proto::datanode::*;
@@ -34,7 +36,19 @@ impl DataNode {
     }
 
     pub fn with_storages(port: u16, number: u32, types: &[StorageTypeProto]) -> Self {
-        let client = Client::speak(port, DATANODE_PROTOCOL, "hdfs");
+        Self::over(Client::speak(port, DATANODE_PROTOCOL, "hdfs"), number, types)
+    }
+
+    /// As `new`, for a NameNode at an address of this machine, which is the DataNode's own then.
+    pub fn at(namenode: SocketAddr, number: u32) -> Self {
+        let client = Client::speak_to(namenode, DATANODE_PROTOCOL, "hdfs");
+        let mut node = Self::over(client, number, &[StorageTypeProto::Disk]);
+        let id = &mut node.registration.datanode_id;
+        (id.ip_addr, id.host_name) = (namenode.ip().to_string(), namenode.ip().to_string());
+        node
+    }
+
+    fn over(client: Client, number: u32, types: &[StorageTypeProto]) -> Self {
         let info = namespace_info(&client);
         let storage = |(i, kind): (usize, &StorageTypeProto)| DatanodeStorageProto {
             storage_uuid: format!("DS-{number}-{i}"),

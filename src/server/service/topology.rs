@@ -1,9 +1,10 @@
 //! Where a DataNode stands: its rack by script or table, and the name of its address. Asked at registration, never under the state lock.
 
 use dns_lookup::{lookup_addr, lookup_host};
+use nix::ifaddrs::getifaddrs;
 use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::net::{IpAddr, UdpSocket};
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
@@ -149,9 +150,19 @@ pub fn host_name(configured: &str) -> String {
     configured.parse().map_or_else(|_| configured.to_owned(), reverse_name)
 }
 
-/// Whether the address is one of this host's own (`NetUtils.isLocalAddress`): such ones count as resolved.
+/// Whether the address is one of this host's own (`NetUtils.isLocalAddress`): such ones count as resolved. Only what an interface has
+/// counts: a socket can be bound to more, to any address at all where `ip_nonlocal_bind` is set.
 pub fn is_local(address: IpAddr) -> bool {
-    address.is_loopback() || address.is_unspecified() || UdpSocket::bind((address, 0)).is_ok()
+    address.is_loopback() || address.is_unspecified() || of_interfaces().any(|own| own == address)
+}
+
+/// The addresses of this host's interfaces; none if the system does not tell.
+fn of_interfaces() -> impl Iterator<Item = IpAddr> {
+    getifaddrs().into_iter().flatten().filter_map(|interface| {
+        let address = interface.address?;
+        let v4 = address.as_sockaddr_in().map(|a| IpAddr::V4(a.ip()));
+        v4.or_else(|| address.as_sockaddr_in6().map(|a| IpAddr::V6(a.ip())))
+    })
 }
 
 #[cfg(test)]
@@ -196,6 +207,7 @@ mod tests {
     #[tokio::test]
     async fn own_addresses_are_local() {
         assert!(is_local("127.0.0.1".parse().unwrap()) && is_local("::1".parse().unwrap()));
+        assert!(of_interfaces().any(|address| address.is_loopback()));
         assert!(!is_local("192.0.2.1".parse().unwrap()), "a documentation address");
         assert_eq!(name_of("192.0.2.1".parse().unwrap()).await, "192.0.2.1");
         assert_eq!((host_name("nn.example"), host_name("192.0.2.1")), ("nn.example".into(), "192.0.2.1".into()));
