@@ -119,7 +119,8 @@ impl Blocks {
     fn add_node(&self, s: &mut Stats, node: &Node, now: MonotonicMs) {
         s.scheduled_copies += node.mailbox.orders();
         match (node.admin, node.alive) {
-            (AdminState::Decommissioning, true) => s.decommissioning += 1,
+            // dead or not, as the report of leaving nodes has them
+            (AdminState::Decommissioning, _) => s.decommissioning += 1,
             (AdminState::Decommissioned, true) => s.decommissioned_live += 1,
             (AdminState::Decommissioned, false) => s.decommissioned_dead += 1,
             (AdminState::InMaintenance, true) => s.maintenance_live += 1,

@@ -113,6 +113,7 @@ fn node_lost_while_decommissioning_hdfs_16303() {
     let leaving: Vec<_> = w.blocks.datanode_report(ReportKind::Decommissioning).iter().map(|n| n.number).collect();
     assert_eq!(leaving, [w.number(1)]);
     assert!(!w.blocks.node(w.number(1)).expect("there").alive);
+    assert_eq!(w.blocks.stats(&w.store, w.now.monotonic).decommissioning, 1, "as the report says");
     w.register_on(1, DEFAULT_RACK);
     w.beat(1);
     w.report(1, &[lone]);

@@ -5,7 +5,7 @@ use super::jmx::Bean;
 use super::json::Json;
 use super::metrics;
 use crate::service::Shared;
-use blocks::{AdminState, DatanodeId, Node, Stats};
+use blocks::{AdminState, DatanodeId, LeavingStatus, Node, Stats};
 use engine::HaState;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -485,22 +485,26 @@ impl NameNodeBeans {
 impl Seen {
     fn add(&mut self, blocks: &blocks::Blocks, node: &Node, now: MonotonicMs) {
         let key = blocks::with_port(&node.id.host, node.id.transfer_port);
+        let status = blocks.leaving_status(node.number);
+        let status = status.unwrap_or_else(|| LeavingStatus { since: now, ..LeavingStatus::default() });
+        // one that dies while it leaves is leaving still
+        match node.admin {
+            AdminState::Decommissioning => {
+                let mut members = leaving_node(node, status, "decommissionOnlyReplicas");
+                members.push(("decommissionDuration".to_owned(), now.since(status.since).into()));
+                self.decommissioning.push((key.clone(), Json::Object(members)));
+            }
+            AdminState::EnteringMaintenance => {
+                let members = leaving_node(node, status, "maintenanceOnlyReplicas");
+                self.entering_maintenance.push((key.clone(), Json::Object(members)));
+            }
+            _ => {}
+        }
         if !node.alive {
             self.dead.push((key, dead_node(node, now)));
             return;
         }
         *self.versions.entry(node.software_version.clone()).or_default() += 1;
-        match node.admin {
-            AdminState::Decommissioning => {
-                self.decommissioning
-                    .push((key.clone(), Json::object([("xferaddr", node.id.transfer_address().into())])));
-            }
-            AdminState::EnteringMaintenance => {
-                self.entering_maintenance
-                    .push((key.clone(), Json::object([("xferaddr", node.id.transfer_address().into())])));
-            }
-            _ => {}
-        }
         if !matches!(node.admin, AdminState::Decommissioning | AdminState::Decommissioned) {
             self.used_percents.push(percent(node.stats.dfs_used, node.stats.capacity, 100.0));
         }
@@ -565,6 +569,19 @@ fn live_node(blocks: &blocks::Blocks, node: &Node, now: MonotonicMs) -> Json {
     }
     members.push(("blockPoolUsedPercentStdDev", deviation(&percents).into()));
     Json::Object(members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+}
+
+/// A node that leaves, with what its last walk found; `only_here` names the blocks that are nowhere else.
+fn leaving_node(node: &Node, status: LeavingStatus, only_here: &str) -> Vec<(String, Json)> {
+    let members = [
+        ("xferaddr", node.id.transfer_address().into()),
+        ("location", (&*node.location).into()),
+        ("uuid", (&*node.id.uuid).into()),
+        ("underReplicatedBlocks", status.low_redundancy.into()),
+        (only_here, status.only_here.into()),
+        ("underReplicateInOpenFiles", status.open.into()),
+    ];
+    members.map(|(name, value)| (name.to_owned(), value)).into()
 }
 
 fn dead_node(node: &Node, now: MonotonicMs) -> Json {
