@@ -1,6 +1,7 @@
 //! DataNodes that come from elsewhere, come back, or are known under odd addresses.
 use std::time::Duration;
 
+use hadoop_proto::datanode::received_deleted_block_info_proto::BlockStatus;
 use hadoop_proto::hdfs::*;
 use hadoop_proto::packed_blocks::{ReplicaState, ReportedReplica};
 
@@ -34,6 +35,8 @@ fn t86_name_node_restarts_under_its_data_nodes() {
     for node in &mut nodes {
         node.reconnect(fixture.port());
         assert!(must_register(node.heartbeat()), "a heartbeat before it registers");
+        // Hadoop answers before it looks at it
+        let _ = node.notify(&block, 1000, BlockStatus::Received);
         // a report of an unknown node is refused, or answered with the same order
         if let Ok(answer) = node.report() {
             assert!(answer.cmd.is_some_and(|command| command.register_cmd.is_some()));
