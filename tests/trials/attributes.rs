@@ -1,6 +1,7 @@
 //! Times, limits of names and directories, and the words of denied access.
 use super::client::{CREATE, OVERWRITE, refused};
 use super::fixture::{Fixture, shared};
+use super::snapshots::{allow, try_snapshot};
 
 /// colinmarc/hdfs#294, Kimahriman/hdfs-native#112.
 #[test]
@@ -50,6 +51,11 @@ fn t25_limits_of_names_are_in_bytes() {
     client.touch(&named("f")).expect("create");
     refused(client.rename2(&named("f"), &named(&"n".repeat(256)), false), class, "limit=255 length=256");
     refused(client.create(&named(&"n".repeat(256))), class, "limit=255 length=256");
+    refused(client.rename(&named("f"), &named(&"n".repeat(256))), class, "limit=255 length=256");
+    client.mkdirs(&named("s")).expect("mkdirs");
+    allow(&client, &named("s"));
+    refused(try_snapshot(&client, &named("s"), &"n".repeat(256)), class, "limit=255 length=256");
+    try_snapshot(&client, &named("s"), &"n".repeat(255)).expect("255 bytes");
     for odd in ["a:b", "../b", "./b"] {
         refused(client.mkdirs(&named(odd)), "InvalidPathException", "Invalid path name");
     }

@@ -6,6 +6,7 @@ use hadoop_proto::hdfs::*;
 use super::client::{Answer, BLOCK_SIZE, Client, refused};
 use super::datanode::DataNode;
 use super::fixture::{Fixture, shared};
+use super::snapshots::{allow, try_snapshot};
 use super::write;
 
 const APPEND: u32 = 4;
@@ -83,6 +84,10 @@ fn t02_concat_preconditions_one_by_one() {
     datanode.receive(&block, 40);
     let last = ExtendedBlockProto { num_bytes: Some(40), ..block };
     assert!(client.complete("/t02/big", file, Some(last)).expect("complete"));
+    write(&client, &mut datanode, "/t02/kept/t", &[5]);
+    write(&client, &mut datanode, "/t02/kept/s", &[5]);
+    allow(&client, "/t02/kept");
+    try_snapshot(&client, "/t02/kept", "s1").expect("createSnapshot");
     let illegal = "org.apache.hadoop.HadoopIllegalArgumentException";
     let before = client.names("/t02");
     for (what, target, sources) in [
@@ -97,6 +102,9 @@ fn t02_concat_preconditions_one_by_one() {
         let answer = concat(&client, target, sources);
         assert!(answer.as_ref().is_err_and(|refusal| refusal.class == illegal), "{what}: {answer:?}");
     }
+    let class = "org.apache.hadoop.hdfs.protocol.SnapshotException";
+    refused(concat(&client, "/t02/kept/t", &["/t02/kept/s"]), class, "");
+    assert_eq!(client.names("/t02/kept"), ["s", "t"]);
     refused(concat(&client, "/t02/t", &[]), "java.lang.IllegalArgumentException", "");
     refused(concat(&client, "/.reserved/raw/t02/t", &["/t02/s1"]), "java.io.IOException", "");
     assert_eq!(client.names("/t02"), before);
@@ -230,6 +238,11 @@ fn t18_namespace_quota_counts_the_directory_itself() {
     let text = "The NameSpace quota (directories and files) of directory /t18/q is exceeded: quota=3 file count=4";
     refused(client.mkdirs("/t18/q/c"), "org.apache.hadoop.hdfs.protocol.NSQuotaExceededException", text);
     refused(quota(&client, "/t18/q", -5), "java.lang.IllegalArgumentException", "");
+    // that of the root cannot be cleared: asked for it Hadoop does nothing, and says nothing either
+    let of_root = || client.content_summary("/").expect("getContentSummary").quota;
+    let before = of_root();
+    quota(&client, "/", -1).expect("setQuota");
+    assert_eq!(of_root(), before);
     quota(&client, "/t18/q", 1).expect("below what is used");
     client.touch("/t18/f").expect("create");
     assert!(quota(&client, "/t18/f", 5).is_err(), "a file");

@@ -37,10 +37,24 @@ pub fn write(client: &Client, datanode: &mut DataNode, path: &str, lengths: &[u6
     let mut blocks: Vec<ExtendedBlockProto> = Vec::new();
     for bytes in lengths {
         let previous = blocks.last().cloned();
-        let block = client.add_block(path, file, previous).unwrap_or_else(|e| panic!("addBlock {path}: {e}")).b;
+        let block = add_block(client, path, file, previous);
         datanode.receive(&block, *bytes);
         blocks.push(ExtendedBlockProto { num_bytes: Some(*bytes), ..block });
     }
     assert!(client.complete(path, file, blocks.last().cloned()).unwrap_or_else(|e| panic!("complete {path}: {e}")));
     blocks
+}
+
+/// As a client asks for a block: again while replicas of the one before are still being noted, at most 10 s.
+fn add_block(client: &Client, path: &str, file: u64, previous: Option<ExtendedBlockProto>) -> ExtendedBlockProto {
+    for _ in 0..200 {
+        match client.add_block(path, file, previous.clone()) {
+            Ok(located) => return located.b,
+            Err(refusal) if refusal.is("NotReplicatedYetException", "") => {
+                std::thread::sleep(std::time::Duration::from_millis(50));
+            }
+            Err(refusal) => panic!("addBlock {path}: {refusal}"),
+        }
+    }
+    panic!("addBlock {path}: not replicated after 10 s")
 }

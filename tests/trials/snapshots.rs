@@ -10,14 +10,18 @@ use super::write;
 use crate::support::http::jmx;
 use crate::support::work::wait_until;
 
-fn allow(client: &Client, root: &str) {
+pub fn allow(client: &Client, root: &str) {
     let request = AllowSnapshotRequestProto { snapshot_root: root.to_owned() };
     let _: AllowSnapshotResponseProto = client.call("allowSnapshot", &request).expect("allowSnapshot");
 }
 
 fn snapshot(client: &Client, root: &str, name: &str) {
+    try_snapshot(client, root, name).expect("createSnapshot");
+}
+
+pub fn try_snapshot(client: &Client, root: &str, name: &str) -> Answer<()> {
     let request = CreateSnapshotRequestProto { snapshot_root: root.to_owned(), snapshot_name: Some(name.to_owned()) };
-    let _: CreateSnapshotResponseProto = client.call("createSnapshot", &request).expect("createSnapshot");
+    client.call::<CreateSnapshotResponseProto>("createSnapshot", &request).map(drop)
 }
 
 /// Entries of a report as `M path` and `R path -> target`.

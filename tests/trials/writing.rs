@@ -38,8 +38,9 @@ fn t16_refusals_in_safe_mode() {
     let Some(mut fixture) = Fixture::start("t16", &[]) else { return };
     let client = fixture.superuser();
     let mut datanode = DataNode::start(fixture.port(), 1);
+    let mut blocks = Vec::new();
     for n in 0..10 {
-        write(&client, &mut datanode, &format!("/d/f{n}"), &[BLOCK_SIZE; 100]);
+        blocks.extend(write(&client, &mut datanode, &format!("/d/f{n}"), &[BLOCK_SIZE; 100]));
     }
     fixture.restart();
     let client = fixture.superuser();
@@ -52,6 +53,15 @@ fn t16_refusals_in_safe_mode() {
     refused(client.delete("/d", true), class, "Cannot delete /d. Name node is in safe mode.");
     refused(client.rename("/d", "/e"), class, reason);
     refused(client.set_replication("/d/f0", 2), class, reason);
+    let request = GetAdditionalDatanodeRequestProto {
+        src: "/d/f0".into(),
+        blk: blocks[0].clone(),
+        num_additional_nodes: 1,
+        client_name: client.name.clone(),
+        ..Default::default()
+    };
+    let answer = client.call::<GetAdditionalDatanodeResponseProto>("getAdditionalDatanode", &request);
+    refused(answer, class, "Cannot add datanode; src=/d/f0, blk=");
     assert_eq!(client.names("/d").len(), 10);
     assert_eq!(client.status("/d/f0").length, 100 * BLOCK_SIZE);
     assert!(client.safe_mode(SafeModeActionProto::SafemodeGet).expect("setSafeMode"));
