@@ -124,8 +124,8 @@ impl Generator {
     fn quota(&mut self) -> Call {
         let path = if self.one_in(4) { self.path() } else { self.directory() };
         let (keep, reset) = (i64::MAX as u64, u64::MAX);
-        // as of names: what is refused must be refused by far
-        let names = self.pick(&[keep, reset, reset, 1, 2_000, 5_000]);
+        // and so does its count of names: it has been 0 for four files, so that it took a create where one name was allowed
+        let names = self.pick(&[keep, reset, reset, 20_000, 2_000, 5_000]);
         // Java's use of space drifts: quotas that it could reach refuse calls at random
         let space = self.pick(&[keep, reset, reset, 1 << 36, 1 << 38, 1 << 38]);
         let kind = self.pick(&["", "", "", " storageType: DISK", " storageType: SSD", " storageType: ARCHIVE"]);

@@ -23,6 +23,7 @@ pub struct Trace {
 
 impl Trace {
     pub fn begin(folder: &str) -> Trace {
+        std::fs::create_dir_all(folder).expect("a folder");
         let create = |name| File::create(Path::new(folder).join(name)).expect("a folder");
         Trace { calls: create("calls.txt"), stream: create("stream.tsv") }
     }

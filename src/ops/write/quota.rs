@@ -96,11 +96,13 @@ impl SetQuota {
     fn record(&self, view: &View<'_>, directory: InodeHandle, path: Vec<u8>) -> Option<Record<'static>> {
         let limits = view.state.tree.quota(&view.state.store, directory).map_or(Quota::default(), |q| q.limits);
         let number = |limit: Option<u64>| limit.map_or(RESET, |n| n as i64);
-        if let Some(kind) = self.kind {
-            let changed = number(limits.by_kind[kind as usize]) != self.space;
-            return changed.then_some(Record::SetQuotaByKind { path: Cow::Owned(path), kind, quota: self.space });
-        }
         let pick = |new: i64, old: i64| if new == UNCHANGED { old } else { new };
+        if let Some(kind) = self.kind {
+            // "leave as it is" takes the limit of all space over, as in Hadoop, not the old one of the kind
+            let quota = pick(self.space, number(limits.space));
+            let changed = number(limits.by_kind[kind as usize]) != quota;
+            return changed.then_some(Record::SetQuotaByKind { path: Cow::Owned(path), kind, quota });
+        }
         let names = pick(self.names, number(limits.namespace));
         // The root always has a limit. The record says "reset" all the same: the number of that limit reads as "unchanged" in a record.
         let reset_root = directory == view.state.tree.root() && names == RESET;

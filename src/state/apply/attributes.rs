@@ -77,8 +77,8 @@ impl State {
             Record::SetQuota { namespace, space, .. } => self.apply_quota(inode, *namespace, *space),
             Record::SetQuotaByKind { kind, quota, .. } => {
                 let mut limits = self.tree.quota(&self.store, inode).map_or(Quota::default(), |q| q.limits);
-                // of a kind "do not change" is none, as in Hadoop
-                limits.by_kind[*kind as usize] = limit(*quota, None);
+                // of a kind "do not change" is the limit of all space, as in Hadoop
+                limits.by_kind[*kind as usize] = limit(*quota, limits.space);
                 self.tree.set_quota_limits(&mut self.store, inode, limits);
             }
             other => unreachable!("a plan of another record: {other:?}"),
