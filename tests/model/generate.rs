@@ -223,11 +223,15 @@ impl Generator<'_> {
         };
         let last = blocks.last().cloned();
         let finished = last.as_ref().map(|part| (part.id, part.stamp, part.wanted));
+        let own = (path.clone(), id);
         let (path, id, client) = self.claim((path, id, client));
+        let is_own = own == (path.clone(), id);
         match (self.dice.below(12), last) {
             (0 | 1, Some(part)) if !part.received => Call::Received { block: (part.id, part.stamp, part.wanted) },
             (2, Some(part)) if !part.committed && !part.done => {
-                let length = part.length + self.dice.below((part.wanted - part.length) as usize + 1) as u64;
+                // of another file it says nothing of the length: blocks get no longer than their replicas will be
+                let more = self.dice.below((part.wanted - part.length) as usize + 1) as u64;
+                let length = if is_own { part.length + more } else { 0 };
                 Call::Fsync { path, id, client, length }
             }
             (3, Some(part)) if !part.committed && !part.received && self.dice.one_in(2) => {

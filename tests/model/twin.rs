@@ -668,9 +668,7 @@ impl Twin {
             && !last.done
             && !last.committed
         {
-            if length < last.length {
-                return Err("Io");
-            }
+            // also where it is shorter than what was told before
             (last.committed, last.length) = (true, length);
         }
         if let Some(last) = file.blocks.last_mut() {
@@ -737,7 +735,7 @@ impl Twin {
             && !part.done
             && !part.committed
         {
-            if length < part.length || stamp != part.stamp {
+            if stamp != part.stamp {
                 return Err("Io");
             }
             (part.committed, part.length) = (true, length);
