@@ -172,6 +172,19 @@ fn converse(fixture: &mut Fixture, steps: &str) -> String {
                     std::thread::sleep(Duration::from_millis(2500));
                     "-".to_owned()
                 }
+                // queues empty at their own time
+                (_, "getFsReplicatedBlockStats") => {
+                    let recorded = next();
+                    let mut answer = conversation.step(who, method, request);
+                    for _ in (0..20).take_while(|_| !recording()) {
+                        if answer == recorded {
+                            break;
+                        }
+                        std::thread::sleep(Duration::from_millis(250));
+                        answer = conversation.step(who, method, request);
+                    }
+                    answer
+                }
                 _ => conversation.step(who, method, request),
             };
             actual += &format!("{who}\t{method}\t{request}\t{answer}");
