@@ -32,9 +32,9 @@ fn three_hundred_megabytes_in_and_out() {
     let blocks = cluster.blocks("/big");
     assert_eq!(blocks.iter().map(|block| block.bytes).sum::<u64>(), 300 << 20);
     assert_eq!(blocks.len(), 19);
-    for block in &blocks {
-        assert_eq!(distinct(&block.locations), 3, "{block:?}");
-    }
+    // a file is complete with one reported replica of each block; the other reports, or on a busy machine the
+    // repair of a pipeline that lost a node, may come after put has returned
+    wait_for_replicas(&cluster, "/big", 3, None);
 }
 
 #[test]
