@@ -28,6 +28,8 @@ const DENSE_MIN: usize = 2_688;
 
 /// Marks the count word of a rank group.
 const RANK: u32 = 1 << 31;
+/// Lookups whose waits for memory overlap.
+const TOGETHER: usize = 64;
 /// Words before the handles of a rank group: count, bitmap, counts of what is before each 64 bits.
 const RANK_HEAD: usize = 1 + GROUP / 32 + GROUP / 64 / 2;
 
@@ -61,10 +63,34 @@ fn rank_words(n: usize) -> usize {
 fn keys(words: &[u32], n: usize) -> &[u16] {
     &bytemuck::cast_slice(&words[1 + n..list_words(n)])[..n]
 }
-/// A binary search, after a look at the last key: most ids that are looked for here are new ones, and come after all others.
+/// Where a key would stand if the keys of a group were evenly spread.
+fn guess(keys: usize, low: usize) -> usize {
+    low * keys / GROUP
+}
+/// A search from where the key would stand if all were evenly spread, in steps that double: mostly one cache line is looked at. Before it a look
+/// at the last key: many ids that are looked for are new ones, and come after all others.
 fn search(keys: &[u16], low: usize) -> Result<usize, usize> {
-    let low = low as u16;
-    if keys.last().is_none_or(|last| *last < low) { Err(keys.len()) } else { keys.binary_search(&low) }
+    let key = low as u16;
+    if keys.last().is_none_or(|last| *last < key) {
+        return Err(keys.len());
+    }
+    let (at, mut step) = (guess(keys.len(), low), 8);
+    let (mut from, mut to) = (at, at);
+    if keys[at] < key {
+        while to < keys.len() && keys[to] < key {
+            (from, to, step) = (to + 1, to + step, step * 2);
+        }
+        to = keys.len().min(to + 1);
+    } else {
+        while from > 0 && keys[from] >= key {
+            (to, from, step) = (from, from.saturating_sub(step), step * 2);
+        }
+        to += 1;
+    }
+    match keys[from..to].binary_search(&key) {
+        Ok(found) => Ok(from + found),
+        Err(before) => Err(from + before),
+    }
 }
 fn bits(words: &[u32], word: usize) -> u64 {
     u64::from(words[1 + 2 * word]) | u64::from(words[2 + 2 * word]) << 32
@@ -170,6 +196,49 @@ impl IdIndex {
         }
         prefetch(&words[(1 + low / 32).min(words.len() - 1)]);
         prefetch(&words[(1 + GROUP / 32 + low / 128).min(words.len() - 1)]);
+    }
+    /// Looks up many ids in any order, so that their waits for memory overlap; `found` is told the handle of each in their order.
+    pub fn get_each(&self, ids: &[i64], mut found: impl FnMut(Option<NonZeroU32>)) {
+        let mut near = None;
+        for ids in ids.chunks(TOGETHER) {
+            let mut slots = [None; TOGETHER];
+            for (slot, id) in slots.iter_mut().zip(ids) {
+                let number = split(*id).0;
+                *slot = match near {
+                    Some((last, slot)) if last == number => slot,
+                    _ => self.group(number),
+                };
+                near = Some((number, *slot));
+                if let Some(slot) = *slot {
+                    prefetch(&self.words.get(slot)[0]);
+                }
+            }
+            for (slot, id) in slots.iter().zip(ids) {
+                if let Some(slot) = *slot {
+                    self.prefetch_in(slot, split(*id).1);
+                }
+            }
+            for (slot, id) in slots.iter().zip(ids) {
+                found(slot.and_then(|slot| self.get_in(slot, split(*id).1)));
+            }
+        }
+    }
+    /// Asks for the memory of a group that a lookup will need, as far as its first word, which is looked at, tells.
+    fn prefetch_in(&self, slot: NonZeroU32, low: usize) {
+        let words = self.words.get(slot);
+        match form(words) {
+            Form::Dense => prefetch(&words[low]),
+            Form::Rank(n) => {
+                prefetch(&words[1 + low / 32]);
+                prefetch(&words[1 + GROUP / 32 + low / 128]);
+                prefetch(&words[(RANK_HEAD + guess(n, low)).min(words.len() - 1)]);
+            }
+            Form::List(n) => {
+                let at = guess(n, low);
+                prefetch(&words[(1 + n + at / 2).min(words.len() - 1)]);
+                prefetch(&words[(1 + at).min(words.len() - 1)]);
+            }
+        }
     }
     fn get_in(&self, slot: NonZeroU32, low: usize) -> Option<NonZeroU32> {
         let words = self.words.get(slot);

@@ -17,7 +17,6 @@ use mem::index::ids::IdIndex;
 use mem::index::table::Table;
 use mem::persist::Persist;
 use mem::side::SideTable;
-use std::num::NonZeroU32;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
 use vocab::{Block, BlockId, BlockState, GenerationStamp, InodeId};
@@ -423,10 +422,15 @@ impl Linker<'_> {
     fn field(&self, h: InodeHandle, field: crate::layout::Field) -> u64 {
         field.of(self.records.word(h.0, INODE_WORDS, field.word()).load(Ordering::Relaxed))
     }
-    /// The inode of an id. `near` is the group of ids that was looked at last; none at first.
-    #[inline]
-    pub fn find(&self, near: &mut Option<(i64, NonZeroU32)>, id: i64) -> Option<InodeHandle> {
-        self.inode_ids.get_near(near, id).map(InodeHandle)
+    /// Looks up many ids; `found` is told the inode of each in their order. Asks for the memory of those inodes.
+    pub fn find_each(&self, ids: &[i64], mut found: impl FnMut(Option<InodeHandle>)) {
+        self.inode_ids.get_each(ids, |handle| {
+            let handle = handle.map(InodeHandle);
+            if let Some(handle) = handle {
+                self.prefetch(handle);
+            }
+            found(handle);
+        });
     }
     /// Asks for the memory of an inode that will be linked soon.
     #[inline]

@@ -24,6 +24,10 @@ impl Twin {
     fn check(&self) {
         assert_eq!(self.index.len(), self.map.len() as u64);
         assert!(self.index.iter().eq(self.map.iter().map(|(k, v)| (*k, *v))));
+        let ids: Vec<i64> = self.map.keys().flat_map(|id| [*id, id.wrapping_add(1), id.wrapping_neg()]).collect();
+        let mut each = Vec::new();
+        self.index.get_each(&ids, |handle| each.push(handle));
+        assert!(each.iter().eq(ids.iter().map(|id| self.map.get(id).copied()).collect::<Vec<_>>().iter()), "{ids:?}");
     }
 }
 
