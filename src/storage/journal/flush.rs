@@ -2,7 +2,7 @@
 //! same itself ([`Committer`]), so that nothing changes hands.
 
 use super::set::JournalSet;
-use super::{Flushed, LAZY_BYTES, Shared};
+use super::{Flushed, LAZY_BYTES, Lane, Shared};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,6 +17,10 @@ const GATHERING: Duration = Duration::from_micros(100);
 const BRIEF_MICROS: u64 = 1_000;
 /// Commits over which that mean is taken.
 const MEAN_OF: u64 = 8;
+/// A commit that takes so long has stalled: whoever is served by the thread that makes it, readers too, would have waited all the while.
+const STALL_MICROS: u64 = 50_000;
+/// How long after a stall only the flush thread commits.
+const AFTER_STALL_MICROS: u64 = 60_000_000;
 
 /// Who makes batches durable, one at a time. Whoever holds it takes the next one, so that they come in their order.
 #[derive(Debug)]
@@ -26,21 +30,39 @@ pub(super) struct Committer {
     pub seen: Vec<PathBuf>,
     /// How long a commit of records alone took in the mean of the last few, times [`MEAN_OF`]; nothing is known at the beginning.
     usual_micros: Option<u64>,
+    /// When a commit of any kind stalled last.
+    stalled_micros: Option<u64>,
 }
 
 impl Committer {
     pub fn new(set: JournalSet, seen: Vec<PathBuf>) -> Committer {
-        Committer { set, seen, usual_micros: None }
+        Committer { set, seen, usual_micros: None, stalled_micros: None }
     }
 
     /// Makes durable what has gathered; returns the number of records, or `None` if the log has failed.
     pub fn commit(&mut self, shared: &Shared) -> Option<u64> {
+        self.commit_if(shared, |_| true)
+    }
+
+    /// The same if that is brief, as far as one can tell: nothing but a write into room that is there, on a disk that was fast until now.
+    pub fn commit_if_brief(&mut self, shared: &Shared) {
+        let now = shared.os.clock.monotonic_us();
+        let stalled = self.stalled_micros.is_some_and(|at| now.saturating_sub(at) < AFTER_STALL_MICROS);
+        let fast = self.usual_micros.is_some_and(|usual| usual <= BRIEF_MICROS * MEAN_OF);
+        if fast && !stalled {
+            let room = self.set.room();
+            // asked in the hold that takes the batch: a segment may begin at any time
+            self.commit_if(shared, |lane| !lane.closed && !lane.buffer.has_boundary() && lane.buffer.bytes() <= room);
+        }
+    }
+
+    fn commit_if(&mut self, shared: &Shared, may: impl FnOnce(&Lane) -> bool) -> Option<u64> {
         let (batch, plain) = {
             let mut lane = shared.lane.lock();
             if lane.failed {
                 return None;
             }
-            if lane.buffer.is_empty() {
+            if lane.buffer.is_empty() || !may(&lane) {
                 return Some(0);
             }
             let plain = !lane.buffer.has_boundary();
@@ -55,7 +77,11 @@ impl Committer {
             fail(shared, &reason);
             return None;
         }
-        let micros = shared.os.clock.monotonic_us() - began;
+        let ended = shared.os.clock.monotonic_us();
+        let micros = ended - began;
+        if micros >= STALL_MICROS {
+            self.stalled_micros = Some(ended);
+        }
         if plain {
             self.usual_micros =
                 Some(self.usual_micros.map_or(micros * MEAN_OF, |usual| usual - usual / MEAN_OF + micros));
@@ -71,16 +97,6 @@ impl Committer {
             shared.lane.lock().buffer.recycle(batch);
         }
         Some(records)
-    }
-
-    /// Whether a commit would be brief, as far as one can tell: nothing but a write into room that is there, on a disk that was fast until now.
-    pub fn is_brief(&self, shared: &Shared) -> bool {
-        let (bytes, boundary) = {
-            let lane = shared.lane.lock();
-            (lane.buffer.bytes(), lane.buffer.has_boundary() || lane.closed)
-        };
-        let fast = self.usual_micros.is_some_and(|usual| usual <= BRIEF_MICROS * MEAN_OF);
-        fast && !boundary && self.set.has_room(bytes)
     }
 
     /// A lower bound only, so it comes after the segment's first record is durable, and a failure costs that directory, nothing else.
@@ -165,5 +181,79 @@ impl Flush {
                 std::thread::park_timeout(until.saturating_duration_since(Instant::now()));
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Batch, Journal, JournalFailed, Membership, Observer, Options, Target};
+    use super::*;
+    use edit::Record;
+    use os::Os;
+    use os::sim::SimClock;
+    use std::io;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    #[derive(Debug)]
+    struct Silent;
+
+    impl Observer for Silent {
+        fn dropped(&self, _label: &str, _error: &io::Error) {}
+        fn restored(&self, _label: &str) {}
+        fn failed(&self, _failure: &JournalFailed) {}
+    }
+
+    /// A journal in memory whose commits take as long as it is told.
+    #[derive(Debug)]
+    struct Slow {
+        clock: SimClock,
+        takes_ms: Arc<AtomicU64>,
+    }
+
+    impl Target for Slow {
+        fn label(&self) -> &str {
+            "slow"
+        }
+        fn commit(&mut self, _batch: &Batch) -> io::Result<()> {
+            self.clock.advance(self.takes_ms.load(Ordering::Acquire));
+            Ok(())
+        }
+        fn room(&self) -> usize {
+            usize::MAX
+        }
+    }
+
+    #[test]
+    fn after_a_stall_nobody_but_the_flush_thread_commits_for_a_while() {
+        let (os, _, clock) = Os::simulated(1);
+        let takes_ms = Arc::<AtomicU64>::default();
+        let slow = Slow { clock: clock.clone(), takes_ms: takes_ms.clone() };
+        let options = Options { lazy_delay: Duration::from_secs(3600), ..Options::default() };
+        let members = vec![Membership { target: Box::new(slow), required: true }];
+        let journal = Journal::open(members, Txid(1), options, &os, Arc::new(Silent)).unwrap();
+        // whether somebody who appends can make it durable, once the flush thread is through with the last batch
+        let brief = || {
+            (0..50).any(|_| {
+                std::thread::sleep(Duration::from_millis(1));
+                let txid = journal.append(&Record::AllocateBlockId { id: 7 });
+                journal.commit_if_brief();
+                let brief = journal.watermark().durable() == txid;
+                journal.watermark().wait_blocking(txid).unwrap();
+                brief
+            })
+        };
+        let wait = || journal.watermark().wait_blocking(journal.append(&Record::AllocateBlockId { id: 8 })).unwrap();
+        wait();
+        assert!(brief());
+        takes_ms.store(60, Ordering::Release);
+        wait();
+        takes_ms.store(0, Ordering::Release);
+        (0..50).for_each(|_| wait());
+        assert!(!brief(), "the mean is low again, but it has stalled");
+        clock.advance(59_000);
+        assert!(!brief());
+        clock.advance(2_000);
+        assert!(brief());
+        journal.close().unwrap();
     }
 }

@@ -229,10 +229,8 @@ impl Journal {
     /// Makes durable on this thread what was appended, if that takes but a moment as far as one can tell and nobody else is about it. Who calls this
     /// and then looks at the watermark is spared two changes of threads; who finds it too low waits for it as ever.
     pub fn commit_if_brief(&self) {
-        if let Some(mut committer) = self.shared.committer.try_lock()
-            && committer.is_brief(&self.shared)
-        {
-            committer.commit(&self.shared);
+        if let Some(mut committer) = self.shared.committer.try_lock() {
+            committer.commit_if_brief(&self.shared);
         }
     }
 

@@ -133,7 +133,7 @@ impl Target for LocalJournal {
         }
         result
     }
-    fn has_room(&self, bytes: usize) -> bool {
-        self.open.as_ref().is_some_and(|segment| segment.position + bytes as u64 <= segment.length)
+    fn room(&self) -> usize {
+        self.open.as_ref().map_or(0, |segment| (segment.length - segment.position) as usize)
     }
 }

@@ -20,9 +20,9 @@ pub trait Target: Send + Debug {
     /// # Errors
     /// The batch is not, or not wholly, durable.
     fn commit(&mut self, batch: &Batch) -> io::Result<()>;
-    /// Whether a commit of records of so many bytes takes no more than a write into what is there and a sync of it.
-    fn has_room(&self, _bytes: usize) -> bool {
-        false
+    /// Bytes of records that a commit may have to take no more than a write into what is there and a sync of it.
+    fn room(&self) -> usize {
+        0
     }
 }
 
@@ -146,10 +146,10 @@ impl JournalSet {
         self.enough()
     }
 
-    /// Whether a commit of records of so many bytes is nothing out of the ordinary for any journal in use.
-    pub fn has_room(&self, bytes: usize) -> bool {
-        let mut used = self.members.iter().filter(|member| member.status.dropped.is_none());
-        used.all(|member| member.target.lock().has_room(bytes))
+    /// Bytes of records whose commit is nothing out of the ordinary for any journal in use.
+    pub fn room(&self) -> usize {
+        let used = self.members.iter().filter(|member| member.status.dropped.is_none());
+        used.map(|member| member.target.lock().room()).min().unwrap_or(0)
     }
 
     /// The rule of Hadoop's `NameNodeResourcePolicy`: every required journal, and of the others the minimum; with required ones only,

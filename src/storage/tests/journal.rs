@@ -410,6 +410,49 @@ fn a_copy_takes_over_where_another_cannot_be_read() {
     assert!(matches!(load(&disk, &dirs), Err(StorageError::Replay { expected: Txid(1), .. })));
 }
 
+/// Writers, half of whom make their records durable themselves, while a directory fails and may come back, segments end, and the log is closed.
+#[test]
+fn nothing_acknowledged_is_lost_when_directories_fail_and_the_log_is_closed_meanwhile() {
+    for seed in 0..40 {
+        let (os, disk) = world(seed, 2);
+        let dirs = directories(2);
+        let options = Options { restore: seed % 2 == 0, lazy_delay: Duration::from_millis(1), ..Options::default() };
+        let (journal, log) = open(&os, &dirs, 1, 0, options);
+        let journal = Arc::new(journal.unwrap());
+        let fault = [Fault::Io, Fault::NoSpace, Fault::Short][seed as usize % 3];
+        disk.fault_at(disk.calls() + 10 + seed * 5, fault);
+        let writer = |writer: u64| {
+            let journal = journal.clone();
+            std::thread::spawn(move || {
+                let mut acknowledged = Vec::new();
+                for number in writer * 1_000_000.. {
+                    let txid = journal.append(&numbered(number));
+                    if number % 50 == 7 {
+                        journal.roll();
+                    }
+                    if writer % 2 == 1 {
+                        journal.commit_if_brief();
+                    }
+                    if journal.watermark().wait_blocking(txid).is_err() {
+                        return acknowledged;
+                    }
+                    acknowledged.push((txid, number));
+                }
+                unreachable!()
+            })
+        };
+        let writers: Vec<_> = (0..6).map(writer).collect();
+        std::thread::sleep(Duration::from_millis(3 + seed % 7));
+        journal.close().unwrap_or_else(|e| panic!("seed {seed}: one directory is left: {e}: {:?}", log.0.lock()));
+        let acknowledged: Vec<_> = writers.into_iter().flat_map(|writer| writer.join().unwrap()).collect();
+        let disk = disk.crash();
+        let (last, found) = load(&disk, &dirs).unwrap();
+        for (txid, number) in acknowledged {
+            assert_eq!(found.get(&txid), Some(&number), "seed {seed}: transaction {txid} of {last}");
+        }
+    }
+}
+
 #[test]
 fn nothing_acknowledged_is_lost_under_many_writers() {
     for seed in 0..60 {
