@@ -114,13 +114,26 @@ fn table(options: &Options, profile: Profile) -> Result<(), String> {
         drop(live);
         fs::remove_dir_all(&folder).map_err(text)?;
         println!("{:<10} {:<34} {:>9.1}", side.name(), "empty", base.settled);
-        let line = |what: &str, seen: Seen| {
+        let line = |live: &Live, what: &str| {
+            let seen = settle(live);
             let bytes = (seen.settled - base.settled) * 1_048_576.0 / files as f64;
             let (settled, peak) = (seen.settled, seen.peak);
             println!("{:<10} {what:<34} {settled:>9.1} {bytes:>9.1} {peak:>9.1} {:>14.3}", side.name(), peak / settled);
+            // what it is made of: ours tells
+            let parts = if side == Side::Ironroot { live.numbers("Ironroot:name=Memory")? } else { Vec::new() };
+            let parts: Vec<String> = parts
+                .iter()
+                .map(|(part, bytes)| (part, bytes / files as f64))
+                .filter(|(_, bytes)| *bytes >= 0.05)
+                .map(|(part, bytes)| format!("{part} {bytes:.1}"))
+                .collect();
+            if !parts.is_empty() {
+                println!("{:<10}   bytes/file: {}", "", parts.join(", "));
+            }
+            Ok::<_, String>(())
         };
         let live = Live::start(side, &source, &folder, heap, &SETTINGS)?;
-        line("loaded", settle(&live));
+        line(&live, "loaded")?;
         let cluster = Cluster::new(&live, files, profile)?;
         let listed = cluster.walk()?;
         if listed.files != generated.expected.files {
@@ -128,11 +141,11 @@ fn table(options: &Options, profile: Profile) -> Result<(), String> {
         }
         cluster.all_reported(generated.figures.blocks)?;
         cluster.walk()?;
-        line("walked, three replicas reported", settle(&live));
+        line(&live, "walked, three replicas reported")?;
         if options.recreation {
             cluster.recreate(&generated, listed)?;
             cluster.walk()?;
-            line(&format!("{RECREATED_PERCENT} % deleted and made anew"), settle(&live));
+            line(&live, &format!("{RECREATED_PERCENT} % deleted and made anew"))?;
         }
         drop(cluster);
         drop(live);

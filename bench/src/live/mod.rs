@@ -87,6 +87,14 @@ impl Live {
         Ok(beans["beans"][0][attribute].clone())
     }
 
+    /// All attributes of a bean that are numbers.
+    pub fn numbers(&self, bean: &str) -> Result<Vec<(String, f64)>, String> {
+        let page = process::get(self.http, &format!("/jmx?qry={bean}")).map_err(|e| e.to_string())?;
+        let beans: serde_json::Value = serde_json::from_str(&page).map_err(|e| format!("/jmx: {e}"))?;
+        let all = beans["beans"][0].as_object().into_iter().flatten();
+        Ok(all.filter_map(|(name, value)| Some((name.clone(), value.as_f64()?))).collect())
+    }
+
     /// Holds that were longer than 1 ms, by what was done; ours tells of them.
     pub fn long_holds(&self) -> Result<BTreeMap<String, LongHolds>, String> {
         let page = process::get(self.http, "/jmx?qry=Ironroot:name=StateLock");
