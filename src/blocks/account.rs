@@ -51,7 +51,13 @@ impl Account {
         Account { part: Part::Head, text }
     }
 
-    /// The lines so far.
+    /// The lines since this was last called.
+    pub fn take_text(&mut self) -> String {
+        let room = String::with_capacity(self.text.capacity());
+        std::mem::replace(&mut self.text, room)
+    }
+
+    /// The lines so far, but for those taken before.
     pub fn into_text(self) -> String {
         self.text
     }

@@ -1,13 +1,13 @@
 //! When what is to be cached is looked at: as soon as it changes, and now and then.
 
-use crate::{Engine, HaState};
+use crate::{Engine, HaState, blocking};
 use ops::admin::cache_scan::CacheScan;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// Files or blocks looked at in one hold.
+/// Files or blocks looked at between two looks at the clock.
 const STEP: usize = 64;
 
 /// Scans that were asked for, and that are done.
@@ -54,9 +54,12 @@ impl Engine {
             if active {
                 let wanted = scans.wanted.load(Ordering::Acquire);
                 scan.begin();
-                while self.slice(|engine| engine.cache_scan_step(&mut scan)) {
-                    tokio::task::yield_now().await;
-                }
+                let (engine, mut begun) = (self.clone(), scan);
+                scan = blocking(move || {
+                    while engine.cache_scan_slice(&mut begun) {}
+                    begun
+                })
+                .await;
                 scans.done.store(wanted, Ordering::Release);
             } else if was_active {
                 self.lock().write("cacheScan", |state| state.caches.clear_uses());
@@ -68,8 +71,15 @@ impl Engine {
         }
     }
 
-    fn cache_scan_step(&self, scan: &mut CacheScan) -> bool {
+    fn cache_scan_slice(&self, scan: &mut CacheScan) -> bool {
         let now = self.now();
-        self.lock().write("cacheScan", |state| scan.step(state, now, STEP))
+        self.lock().write_slice("cacheScan", |state, slice| {
+            while scan.step(state, now, STEP) {
+                if slice.is_over() {
+                    return true;
+                }
+            }
+            false
+        })
     }
 }

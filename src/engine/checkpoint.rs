@@ -13,9 +13,6 @@ use storage::purge::{Purged, Retention, purge};
 use storage::{StorageInfo, version};
 use vocab::{Caller, LayoutVersion, Refusal, Txid};
 
-/// Inodes that are freed in one slice while a save waits for detached subtrees to be gone.
-const RECLAIM_SLICE: u64 = 1_000;
-
 /// Where and how images are saved.
 #[derive(Debug)]
 pub struct Checkpoints {
@@ -90,9 +87,7 @@ impl Engine {
             return Ok(false);
         }
         loop {
-            while self.reclaim_slice(RECLAIM_SLICE) {
-                tokio::task::yield_now().await;
-            }
+            self.reclaim_all().await;
             let engine = self.clone();
             let saved = tokio::task::spawn_blocking(move || engine.save_now()).await;
             if saved.unwrap_or_else(|panicked| std::panic::resume_unwind(panicked.into_panic()))? {

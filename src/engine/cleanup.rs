@@ -1,12 +1,10 @@
 //! The deletion of a snapshot that goes on in slices: who waits for its end.
 
-use crate::Engine;
+use crate::{Engine, blocking};
 use state::State;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::Notify;
-
-/// Inodes or steps done in one hold by whoever needs the end.
-const BATCH: u64 = 256;
 
 /// Whether such a deletion is under way.
 #[derive(Debug, Default)]
@@ -59,10 +57,11 @@ impl Engine {
     }
 
     /// Brings the deletion of a snapshot to its end, in slices, if one is under way.
-    pub async fn end_cleanup(&self) {
-        while self.has_cleanup() && self.slice(|engine| engine.reclaim_slice(BATCH)) {
-            tokio::task::yield_now().await;
+    pub async fn end_cleanup(self: &Arc<Self>) {
+        if self.has_cleanup() {
+            let engine = self.clone();
+            blocking(move || while engine.has_cleanup() && engine.reclaim_slice() {}).await;
+            self.cleanup_ended().await;
         }
-        self.cleanup_ended().await;
     }
 }

@@ -1,11 +1,12 @@
 //! What a large subtree uses, counted in slices before an operation that must know it: otherwise its own hold would be as long as the subtree is large.
 
 use crate::Engine;
+use std::sync::Arc;
 use tokio::sync::MutexGuard;
 use vocab::InodeId;
 
-/// Inodes counted in one hold.
-const BATCH: usize = 1_024;
+/// Inodes counted between two looks at the clock.
+const BATCH: usize = 256;
 /// How often a count is begun again that others have made useless.
 const ATTEMPTS: usize = 3;
 
@@ -25,17 +26,15 @@ impl Drop for Counted<'_> {
 impl Engine {
     /// Counts what is below a directory. Where that fails (too much is moved about in it meanwhile, there are snapshots), the operation counts it in its
     /// own hold.
-    pub async fn count_use(&self, top: InodeId) -> Counted<'_> {
+    pub async fn count_use(self: &Arc<Self>, top: InodeId) -> Counted<'_> {
         let counted = Counted { engine: self, _one: self.counts.lock().await };
         for _ in 0..ATTEMPTS {
             let begun = self.lock().write("countBegin", |state| {
                 let found = state.tree.find(&state.store, top);
                 found.map(|top| state.tree.begin_count(&state.store, top)).is_some()
             });
-            let step =
-                |engine: &Engine| engine.lock().write("count", |state| state.tree.count_step(&state.store, BATCH));
-            while begun && self.slice(step) {
-                tokio::task::yield_now().await;
+            if begun {
+                self.in_slices("count", |state| state.tree.count_step(&state.store, BATCH)).await;
             }
             if !begun || self.lock().read("countDone", |state| state.tree.has_count()) {
                 break;

@@ -19,10 +19,10 @@ mod turn;
 pub use checkpoint::Checkpoints;
 pub use count::Counted;
 pub use gate::{Gate, HaState};
-pub use lock::{HOLD_BUCKETS_MICROS, HoldTimes, LongHolds, Reporting, StateLock};
+pub use lock::{HOLD_BUCKETS_MICROS, HoldTimes, LongHolds, Reporting, Slice, StateLock};
 pub use online::{Encoded, ImageEncoder, NotMade, Online, OnlineSettings};
 pub use rolling::RollingUpgrade;
-pub use tick::{BlockBudget, TickSettings};
+pub use tick::TickSettings;
 pub use turn::{Decided, Witness};
 
 use arc_swap::{ArcSwap, Guard};
@@ -34,6 +34,15 @@ use storage::journal::Journal;
 use tokio::sync::Notify;
 use vocab::time::{MonotonicMs, Now, TimeMs};
 use vocab::{Policy, Refusal};
+
+/// Inodes and blocks freed between two looks at the clock.
+const RECLAIMED: u64 = 32;
+
+/// Does long work on a thread that serves no connections.
+pub(crate) async fn blocking<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> R {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|panicked| std::panic::resume_unwind(panicked.into_panic()))
+}
 
 /// The running name node, below its protocols. Shared by all services.
 #[derive(Debug)]
@@ -113,13 +122,22 @@ impl Engine {
     pub(crate) async fn reclaim_notified(&self) {
         self.reclaim.notified().await;
     }
-    /// Frees some inodes of subtrees that were cut off. Returns whether more wait.
-    pub fn reclaim_slice(&self, inodes: u64) -> bool {
-        self.lock().write("reclaim", |state| {
-            let more = state.reclaim(inodes);
+    /// Frees inodes of subtrees that were cut off, for a slice of time. Returns whether more wait. Blocks.
+    pub fn reclaim_slice(&self) -> bool {
+        self.lock().write_slice("reclaim", |state, slice| {
+            let mut more = state.reclaim(RECLAIMED);
+            while more && !slice.is_over() {
+                more = state.reclaim(RECLAIMED);
+            }
             self.cleanup.note(state);
             more
         })
+    }
+
+    /// Frees all that was cut off, slice by slice.
+    pub(crate) async fn reclaim_all(self: &Arc<Self>) {
+        let engine = self.clone();
+        blocking(move || while engine.reclaim_slice() {}).await;
     }
     /// Both clocks.
     pub fn now(&self) -> Now {

@@ -1,9 +1,13 @@
 //! The state lock, with an account of how long it was held.
+//!
+//! Long work is done in slices, each a hold of its own ([`StateLock::write_slice`]). Those who do it take turns, and after a slice that somebody had to
+//! wait for they leave the lock alone for a while: else each call would wait for a slice of its own, and with slices of a millisecond a thread would
+//! serve no more than a thousand calls a second.
 
-use parking_lot::{Mutex, RwLock};
+use parking_lot::{FairMutex, Mutex, RwLock, RwLockWriteGuard};
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 use vocab::limits::{HOLD_WARN_MICROS, SLICE_MICROS};
 
 /// Upper bounds, in microseconds, of the buckets in which holds are counted; the last bucket is open.
@@ -151,10 +155,27 @@ impl Reports {
     }
 }
 
+/// A slice of long work that has begun.
+#[derive(Clone, Copy, Debug)]
+pub struct Slice(Instant);
+
+impl Slice {
+    /// Whether it has been long enough: to be asked after each few steps of a fraction of its length.
+    pub fn is_over(self) -> bool {
+        self.0.elapsed().as_micros() as u64 >= SLICE_MICROS / 2
+    }
+}
+
 /// A value behind a read-write lock that is only lent to closures, so that no guard can outlive a hold or cross an await.
 #[derive(Debug)]
 pub struct StateLock<S> {
     state: RwLock<S>,
+    /// How many threads wait for it, but for those who do long work.
+    waiting: AtomicUsize,
+    /// Whose turn it is of those who do long work.
+    turn: FairMutex<()>,
+    /// Slices after which the lock was left to others.
+    given_way: AtomicU64,
     reads: HoldTimes,
     writes: HoldTimes,
 }
@@ -162,7 +183,14 @@ pub struct StateLock<S> {
 impl<S> StateLock<S> {
     /// Takes the value.
     pub fn new(state: S) -> StateLock<S> {
-        StateLock { state: RwLock::new(state), reads: HoldTimes::new("read"), writes: HoldTimes::new("write") }
+        StateLock {
+            state: RwLock::new(state),
+            waiting: AtomicUsize::new(0),
+            turn: FairMutex::new(()),
+            given_way: AtomicU64::new(0),
+            reads: HoldTimes::new("read"),
+            writes: HoldTimes::new("write"),
+        }
     }
 
     /// Sets which holds are told of in the log.
@@ -175,7 +203,7 @@ impl<S> StateLock<S> {
 
     /// Runs `f` with the value, shared with other readers.
     pub fn read<R>(&self, what: &'static str, f: impl FnOnce(&S) -> R) -> R {
-        let guard = self.state.read();
+        let guard = self.state.try_read().unwrap_or_else(|| self.counted(|| self.state.read()));
         let since = Instant::now();
         let result = f(&guard);
         drop(guard);
@@ -185,12 +213,63 @@ impl<S> StateLock<S> {
 
     /// Runs `f` with the value alone.
     pub fn write<R>(&self, what: &'static str, f: impl FnOnce(&mut S) -> R) -> R {
-        let mut guard = self.state.write();
+        let mut guard = self.state.try_write().unwrap_or_else(|| self.counted(|| self.state.write()));
         let since = Instant::now();
         let result = f(&mut guard);
         drop(guard);
         self.writes.record(what, since);
         result
+    }
+
+    /// Counts the thread among those who wait.
+    fn counted<G>(&self, lock: impl FnOnce() -> G) -> G {
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        let guard = lock();
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
+        guard
+    }
+
+    /// Runs a slice of long work with the value alone: `f` goes on until the slice is over. Then whoever waits comes first, and has some time before
+    /// this returns. Blocks, so it is not for threads that serve connections.
+    pub fn write_slice<R>(&self, what: &'static str, f: impl FnOnce(&mut S, Slice) -> R) -> R {
+        let _turn = self.turn.lock();
+        let mut guard = self.state.write();
+        let since = Instant::now();
+        let result = f(&mut guard, Slice(since));
+        let wanted = self.waiting.load(Ordering::Relaxed) > 0;
+        RwLockWriteGuard::unlock_fair(guard);
+        let held = since.elapsed();
+        self.writes.record(what, since);
+        if wanted {
+            self.give_way(held);
+        }
+        result
+    }
+
+    /// The same with the value shared: only writers wait for that, and readers behind them.
+    pub fn read_slice<R>(&self, what: &'static str, f: impl FnOnce(&S, Slice) -> R) -> R {
+        let _turn = self.turn.lock();
+        let guard = self.state.read();
+        let since = Instant::now();
+        let result = f(&guard, Slice(since));
+        let wanted = self.waiting.load(Ordering::Relaxed) > 0;
+        drop(guard);
+        let held = since.elapsed();
+        self.reads.record(what, since);
+        if wanted {
+            self.give_way(held);
+        }
+        result
+    }
+
+    fn give_way(&self, held: Duration) {
+        self.given_way.fetch_add(1, Ordering::Relaxed);
+        std::thread::sleep(held / 2);
+    }
+
+    /// Slices after which the lock was left to those who had waited.
+    pub fn given_way(&self) -> u64 {
+        self.given_way.load(Ordering::Relaxed)
     }
 
     /// Holds shared by readers.
@@ -223,6 +302,33 @@ mod tests {
         assert_eq!(reports.report("mkdirs", 5_000, at(9_999)), None);
         assert_eq!(reports.report("create", 5_500, at(10_000)), text(2, 7_000, "rename", 12_000));
         assert_eq!(reports.report("create", 5_100, at(20_000)), text(0, 5_100, "create", 0));
+    }
+
+    /// A call that comes in a slice is served before the next one begins, and more than one where there are more.
+    #[test]
+    fn those_who_wait_come_between_two_slices() {
+        let (lock, slices) = (&StateLock::new(Vec::new()), 20);
+        std::thread::scope(|scope| {
+            for number in 0..slices {
+                lock.write_slice("long", |done, _| {
+                    done.push(None);
+                    scope.spawn(move || lock.write("short", |done| done.push(Some(number))));
+                    while lock.waiting.load(Ordering::Relaxed) == 0 {
+                        std::thread::yield_now();
+                    }
+                    // it has been counted, and is about to wait
+                    std::thread::sleep(Duration::from_millis(2));
+                });
+            }
+        });
+        let done = lock.read("look", Clone::clone);
+        assert_eq!((done.len(), lock.given_way()), (40, slices));
+        let at_once = done.windows(2).filter(|two| two[0].is_none() && two[1].is_some()).count();
+        assert!(at_once > 10, "a busy machine may keep some from waiting: {done:?}");
+        // nobody waits: nothing is given up
+        lock.write_slice("long", |_, slice| assert!(!slice.is_over() || slice.0.elapsed().as_micros() >= 500));
+        lock.read_slice("long", |done, _| assert_eq!(done.len(), 40));
+        assert_eq!(lock.given_way(), slices);
     }
 
     #[test]

@@ -25,8 +25,6 @@ use vocab::Txid;
 const COPIED_PAGES: u32 = 16;
 /// Entries of the past that are written down in one shared hold.
 const PAST_ENTRIES: u64 = 1_024;
-/// Inodes or steps of a snapshot's deletion done in one hold before a checkpoint may begin.
-const RECLAIMED: u64 = 256;
 /// Pause between chunks that are moved in.
 const MOVE_PAUSE: Duration = Duration::from_millis(2);
 /// How long nothing is tried after a checkpoint that was not made.
@@ -349,9 +347,7 @@ impl Engine {
             if let Some(begun) = begun? {
                 return Ok(begun);
             }
-            while self.slice(|engine| engine.reclaim_slice(RECLAIMED)) {
-                std::thread::yield_now();
-            }
+            while self.reclaim_slice() {}
         }
     }
 

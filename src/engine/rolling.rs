@@ -20,9 +20,6 @@ pub struct RollingUpgrade {
     pub rollback_image: bool,
 }
 
-/// Inodes that are freed in one slice while a save waits for detached subtrees to be gone.
-const RECLAIM_SLICE: u64 = 1_000;
-
 impl Engine {
     /// The rolling upgrade that runs (`queryRollingUpgrade`). Reads the names of the directories.
     ///
@@ -51,9 +48,7 @@ impl Engine {
         let (engine, for_them) = (self.clone(), caller.clone());
         let _first = self.interrupt_checkpoints();
         let _one = self.checkpoints().running.lock().await;
-        while self.reclaim_slice(RECLAIM_SLICE) {
-            tokio::task::yield_now().await;
-        }
+        self.reclaim_all().await;
         let started = tokio::task::spawn_blocking(move || engine.start_now(&for_them)).await;
         let decided = started.unwrap_or_else(|panicked| std::panic::resume_unwind(panicked.into_panic()));
         self.fence(decided).await

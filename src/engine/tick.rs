@@ -1,11 +1,11 @@
 //! Periodic work, each kind in a task of its own and in slices, so that no hold of the lock is long.
 
-use crate::{Engine, HaState};
+use crate::{Engine, HaState, blocking};
 use ops::datanode::Work;
+use state::State;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::task::JoinHandle;
-use vocab::limits::SLICE_MICROS;
 
 /// How often what is done.
 #[derive(Clone, Copy, Debug)]
@@ -22,43 +22,10 @@ pub struct TickSettings {
 
 /// Pause between rounds of block work and housekeeping.
 const SECOND: Duration = Duration::from_secs(1);
-/// Inodes freed, or remembered answers forgotten, in one hold: a fraction of a slice of time, since the clock is read only between holds.
-const BATCH: usize = 256;
-
-/// Longest hold wanted of work on blocks, in microseconds.
-const BLOCK_WORK_MICROS: u128 = SLICE_MICROS as u128;
-/// Replicas or blocks in the first step after a pause, and the most in any.
-const BLOCK_WORK_STEPS: (usize, usize) = (16, 1_024);
-
-/// How many blocks or replicas the next hold may deal with: what one costs varies a hundredfold with what is to be decided about it.
-#[derive(Clone, Copy, Debug)]
-pub struct BlockBudget(usize);
-
-impl Default for BlockBudget {
-    fn default() -> BlockBudget {
-        BlockBudget(BLOCK_WORK_STEPS.0)
-    }
-}
-
-impl BlockBudget {
-    /// So many, at least 1.
-    pub fn blocks(self) -> usize {
-        self.0
-    }
-    /// The next one after a hold with this one took so long.
-    pub fn after(self, spent: Duration) -> BlockBudget {
-        let micros = spent.as_micros();
-        BlockBudget(if micros > BLOCK_WORK_MICROS {
-            // in proportion, so that one step too long is the last
-            let fitting = self.0 as u128 * (BLOCK_WORK_MICROS / 2) / micros;
-            (fitting as usize).clamp(1, BLOCK_WORK_STEPS.1)
-        } else if micros < BLOCK_WORK_MICROS / 4 {
-            (self.0 * 2).min(BLOCK_WORK_STEPS.1)
-        } else {
-            self.0
-        })
-    }
-}
+/// Remembered answers forgotten, and blocks or replicas dealt with, between two looks at the clock: what a block costs varies a hundredfold with what is
+/// to be decided about it.
+const FORGOTTEN: usize = 256;
+const BLOCKS: usize = 32;
 
 impl Engine {
     /// Starts all periodic work. The tasks end with the runtime or when aborted; none is in the middle of a hold then.
@@ -78,42 +45,46 @@ impl Engine {
     /// Dead nodes, safe mode, redundancy.
     async fn watch_blocks(self: Arc<Self>) {
         let mut work = Work::default();
+        work.budget = BLOCKS;
         let mut pause = tokio::time::interval(SECOND);
         loop {
             pause.tick().await;
-            let mut budget = BlockBudget::default();
-            loop {
-                work.budget = budget.blocks();
-                if self.gate().state() != HaState::Active {
-                    break;
-                }
-                let now = self.now();
-                let (more, spent) = self.lock().write("blockWork", |state| {
-                    let since = Instant::now();
-                    (work.step(state, now), since.elapsed())
-                });
-                budget = budget.after(spent);
-                for node in &work.died {
-                    tracing::warn!(node = ?node, "DataNode lost: no heartbeat");
-                }
-                if work.left_safe_mode {
-                    tracing::info!("safe mode is off");
-                }
-                if !more {
-                    break;
-                }
-                tokio::task::yield_now().await;
-            }
+            let engine = self.clone();
+            work = blocking(move || {
+                while engine.gate().state() == HaState::Active && engine.block_slice(&mut work) {}
+                work
+            })
+            .await;
         }
+    }
+
+    /// Goes on with the work on blocks; whether there is more.
+    fn block_slice(&self, work: &mut Work) -> bool {
+        let (now, mut died, mut left_safe_mode) = (self.now(), Vec::new(), false);
+        let more = self.lock().write_slice("blockWork", |state, slice| {
+            loop {
+                let more = work.step(state, now);
+                died.append(&mut work.died);
+                left_safe_mode |= work.left_safe_mode;
+                if !more || slice.is_over() {
+                    return more;
+                }
+            }
+        });
+        for node in &died {
+            tracing::warn!(node = ?node, "DataNode lost: no heartbeat");
+        }
+        if left_safe_mode {
+            tracing::info!("safe mode is off");
+        }
+        more
     }
 
     /// Frees subtrees that were cut off, as soon as there are any.
     async fn free_detached(self: Arc<Self>) {
         loop {
             self.reclaim_notified().await;
-            while self.slice(|engine| engine.reclaim_slice(BATCH as u64)) {
-                tokio::task::yield_now().await;
-            }
+            self.reclaim_all().await;
         }
     }
 
@@ -124,11 +95,7 @@ impl Engine {
             pause.tick().await;
             self.lock().write("slots", |state| state.store.tick());
             let now = self.now().monotonic;
-            while self.slice(|engine| {
-                engine.lock().write("retryCache", |state| state.retry.expire(now, retry_expiry_ms, BATCH))
-            }) {
-                tokio::task::yield_now().await;
-            }
+            self.in_slices("retryCache", move |state| state.retry.expire(now, retry_expiry_ms, FORGOTTEN)).await;
         }
     }
 
@@ -145,14 +112,23 @@ impl Engine {
         }
     }
 
-    /// Repeats small holds until a slice of time is used up or nothing is left; whether there is more. Others get the lock between holds.
-    pub(crate) fn slice(&self, mut step: impl FnMut(&Engine) -> bool) -> bool {
-        let since = Instant::now();
-        while step(self) {
-            if since.elapsed().as_micros() as u64 >= SLICE_MICROS {
-                return true;
-            }
-        }
-        false
+    /// Repeats a small step until it says that nothing is left, in slices, on a thread that serves no connections.
+    pub(crate) async fn in_slices(
+        self: &Arc<Self>,
+        what: &'static str,
+        mut step: impl FnMut(&mut State) -> bool + Send + 'static,
+    ) {
+        let engine = self.clone();
+        blocking(move || {
+            while engine.lock().write_slice(what, |state, slice| {
+                while step(state) {
+                    if slice.is_over() {
+                        return true;
+                    }
+                }
+                false
+            }) {}
+        })
+        .await;
     }
 }

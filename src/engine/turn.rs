@@ -1,10 +1,11 @@
 //! Calls that may change state: prepare, decide under the lock, wait at the fence.
 
-use crate::Engine;
+use crate::{Engine, Slice};
 use edit::Record;
 use ops::context::{Log, Turn, View, Write};
-use state::{Effects, Mode};
+use state::{Effects, Mode, State};
 use storage::journal::Journal;
+use vocab::time::Now;
 use vocab::{Caller, Refusal, Txid};
 
 /// The journal as the operations see it: somewhere to append.
@@ -91,19 +92,45 @@ impl Engine {
 
     /// Runs `f` under the write hold with a turn of its own. `name` is for the account of holds.
     pub fn turn<R>(&self, name: &'static str, caller: &Caller, f: impl FnOnce(&mut Turn<'_>) -> R) -> Decided<R> {
-        let (now, settings) = (self.now(), self.settings());
-        let mut effects = Effects::new(Mode::Live);
-        let decided = self.lock().write(name, |state| {
-            let mut log = JournalLog(self.journal());
-            // under the hold: the end of a rolling upgrade changes it together with the log
-            let policy = self.policy.load();
-            let mut turn = Turn::new(state, &mut log, &settings, &policy, now, caller, &mut effects);
-            let answer = f(&mut turn);
-            self.cleanup.note(state);
-            Decided { answer, rests_on: self.journal().last() }
-        });
+        let (now, settings, mut effects) = (self.now(), self.settings(), Effects::new(Mode::Live));
+        let held = |state: &mut State| self.turn_held(state, now, &settings, caller, &mut effects, f);
+        let decided = self.lock().write(name, held);
         self.follow(&effects);
         decided
+    }
+
+    /// The same for a slice of long work. Blocks, and gives way to others afterwards.
+    pub fn turn_slice<R>(
+        &self,
+        name: &'static str,
+        caller: &Caller,
+        f: impl FnOnce(&mut Turn<'_>, Slice) -> R,
+    ) -> Decided<R> {
+        let (now, settings, mut effects) = (self.now(), self.settings(), Effects::new(Mode::Live));
+        let held = |state: &mut State, slice| {
+            self.turn_held(state, now, &settings, caller, &mut effects, |turn| f(turn, slice))
+        };
+        let decided = self.lock().write_slice(name, held);
+        self.follow(&effects);
+        decided
+    }
+
+    fn turn_held<R>(
+        &self,
+        state: &mut State,
+        now: Now,
+        settings: &ops::Settings,
+        caller: &Caller,
+        effects: &mut Effects,
+        f: impl FnOnce(&mut Turn<'_>) -> R,
+    ) -> Decided<R> {
+        let mut log = JournalLog(self.journal());
+        // under the hold: the end of a rolling upgrade changes it together with the log
+        let policy = self.policy.load();
+        let mut turn = Turn::new(state, &mut log, settings, &policy, now, caller, effects);
+        let answer = f(&mut turn);
+        self.cleanup.note(state);
+        Decided { answer, rests_on: self.journal().last() }
     }
 
     /// Runs `f` under a read hold.
@@ -112,6 +139,15 @@ impl Engine {
         self.lock().read(name, |state| {
             let policy = self.policy.load();
             f(&View { state, settings: &settings, policy: &policy, now, caller })
+        })
+    }
+
+    /// The same for a slice of long work. Blocks, and gives way to others afterwards.
+    pub fn view_slice<R>(&self, name: &'static str, caller: &Caller, f: impl FnOnce(&View<'_>, Slice) -> R) -> R {
+        let (now, settings) = (self.now(), self.settings());
+        self.lock().read_slice(name, |state, slice| {
+            let policy = self.policy.load();
+            f(&View { state, settings: &settings, policy: &policy, now, caller }, slice)
         })
     }
 

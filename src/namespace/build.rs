@@ -81,6 +81,7 @@ impl Build {
             symlinks: SideTable::new(),
             leases: lease::Leases::default(),
             detached: VecDeque::new(),
+            cleanups: 0,
             inode_count: 0,
             moves: 0,
             ways: crate::ways::Ways::default(),

@@ -420,7 +420,9 @@ mod tests {
             }
             w.tree.set_quota_limits(&mut w.store, top, Quota { namespace: Some(1 << 40), ..Quota::default() });
             w.tree.end_count(&w.store);
-            while w.tree.reclaim(&mut w.store, &mut Drop, 100) == 100 {}
+            while w.tree.has_detached() {
+                w.tree.reclaim(&mut w.store, &mut Drop, 100);
+            }
             let told = w.tree.quota(&w.store, top).expect("a quota directory").usage;
             assert_eq!(told, w.tree.subtree_usage(&w.store, top), "seed {seed}");
         }

@@ -55,6 +55,8 @@ pub struct Tree {
     /// Who writes what.
     pub leases: lease::Leases,
     detached: VecDeque<reclaim::Waiting>,
+    /// Those of them that are no subtrees.
+    cleanups: usize,
     inode_count: u64,
     /// Directories that were taken out of a list: counts every change after which a path may lead elsewhere than it did.
     moves: u64,
@@ -120,6 +122,7 @@ impl Tree {
             symlinks: SideTable::new(),
             leases: lease::Leases::default(),
             detached: VecDeque::new(),
+            cleanups: 0,
             inode_count: 1,
             moves: 0,
             ways: ways::Ways::default(),

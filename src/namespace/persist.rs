@@ -10,7 +10,7 @@ use mem::persist::{Malformed, PageSets, Persist, RestReader, RestWriter};
 use mem::side::SideTable;
 use record::{InodeHandle, Store};
 use std::sync::Arc;
-use vocab::erasure_coding::{ErasureCodingPolicy, PolicyState, Stripe};
+use vocab::erasure_coding::{ErasureCodingPolicy, PolicyState, Units};
 
 impl Tree {
     /// The page sets, always the same in the same order.
@@ -72,6 +72,7 @@ impl Tree {
             detached: (0..rest.length(17)?)
                 .map(|_| Detached::restore(rest).map(Waiting::Subtree))
                 .collect::<Result<_, _>>()?,
+            cleanups: 0,
             inode_count: rest.u64()?,
             moves: 0,
             counting: None,
@@ -96,12 +97,12 @@ impl Policies {
         rest.bool(self.on_directories);
         rest.length(self.all().len());
         for policy in self.all().values() {
-            let ErasureCodingPolicy { id, name, codec, stripe, options, state } = policy;
+            let ErasureCodingPolicy { id, name, codec, units, stripe, options, state } = policy;
             rest.u8(*id);
             rest.text(name);
             rest.text(codec);
-            rest.u8(stripe.data_units);
-            rest.u8(stripe.parity_units);
+            rest.u32(units.data.cast_unsigned());
+            rest.u32(units.parity.cast_unsigned());
             rest.u32(stripe.cell_size);
             rest.length(options.len());
             for (key, value) in options {
@@ -116,13 +117,14 @@ impl Policies {
         policies.on_directories = rest.bool()?;
         for _ in 0..rest.length(16)? {
             let (id, name, codec) = (rest.u8()?, rest.text()?.into(), rest.text()?.into());
-            let stripe = Stripe { data_units: rest.u8()?, parity_units: rest.u8()?, cell_size: rest.u32()? };
+            let units = Units { data: rest.u32()?.cast_signed(), parity: rest.u32()?.cast_signed() };
+            let stripe = units.stripe(rest.u32()?);
             let mut options: Vec<(Arc<str>, Arc<str>)> = Vec::new();
             for _ in 0..rest.length(16)? {
                 options.push((rest.text()?.into(), rest.text()?.into()));
             }
             let state = PolicyState::of(rest.u8()?.into()).ok_or(Malformed("a state of a policy"))?;
-            policies.insert(ErasureCodingPolicy { id, name, codec, stripe, options, state });
+            policies.insert(ErasureCodingPolicy { id, name, codec, units, stripe, options, state });
         }
         Ok(policies)
     }

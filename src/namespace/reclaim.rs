@@ -1,9 +1,9 @@
 //! Detached subtrees: invisible at once, freed in slices. What a deleted snapshot held waits in the same queue (`snapshot::clean`).
 //!
 //! A subtree leaves the tree by one unlink. Its inodes, blocks, side tables and leases go in slices, children before their directory. What it used
-//! of quotas above is given back as it is freed; a small subtree is freed in the same hold, so that its quota is free before the answer. Ids of
-//! detached inodes are found no more ([`Tree::find`]), and nobody can reach them by path. Until the last slice the use of quota directories above is
-//! higher than what they hold, never lower.
+//! of quotas above is given back in the step that cuts it off if it is small, so that there is room before the answer; else as it is freed: until the
+//! last slice the use of quota directories above is higher than what they hold, never lower. Ids of detached inodes are found no more
+//! ([`Tree::find`]), and nobody can reach them by path.
 
 use crate::codec::add_use;
 use crate::side::key;
@@ -14,10 +14,17 @@ use record::{Features, InodeHandle, KindTag, Store};
 use vocab::InodeId;
 use vocab::storage_policy::UNSPECIFIED;
 
+/// Inodes of a subtree, at most, whose use of quotas is added up and given back when it is cut off: a fraction of a slice of time.
+const SETTLED_AT_ONCE: u64 = 2_048;
+/// Blocks of a file that are freed in one step.
+const BLOCKS_AT_ONCE: usize = 64;
+/// For how many inodes or blocks a step of a snapshot's deletion counts: it looks at some dozens of names.
+pub const STEP_WEIGHT: u64 = 4;
+
 /// A subtree waiting to be freed.
 #[derive(Debug)]
 pub struct Detached {
-    /// Quota directories that were above it.
+    /// Quota directories that were above it and still count it.
     charged: Vec<InodeId>,
     /// Storage policy that it inherited from above.
     storage_policy: u8,
@@ -87,7 +94,13 @@ impl Tree {
         self.unlink(store, top);
         let features = store.features(top);
         store.set_features(top, features.with(Features::DETACHED));
-        self.detached.push_back(Waiting::Subtree(Detached { charged, storage_policy, open: vec![top] }));
+        let mut job = Detached { charged, storage_policy, open: vec![top] };
+        if !job.charged.is_empty() && self.has_at_most(store, top, SETTLED_AT_ONCE) {
+            let usage = self.subtree_usage_below(store, top, storage_policy);
+            self.give_back(store, &job, &usage);
+            job.charged.clear();
+        }
+        self.detached.push_back(Waiting::Subtree(job));
     }
 
     /// A directory has no quota any more: what is freed is nothing to it.
@@ -104,7 +117,8 @@ impl Tree {
         !self.detached.is_empty()
     }
 
-    /// Frees up to `budget` inodes, or does as many steps of what a deleted snapshot leaves to be done. Gives how many inodes it freed.
+    /// Frees about so many inodes and blocks, or does a fraction of as many steps of what a deleted snapshot leaves to be done. Gives how many inodes
+    /// it freed.
     pub fn reclaim(&mut self, store: &mut Store, sink: &mut dyn BlockSink, budget: u64) -> u64 {
         let (mut spent, mut freed) = (0, 0);
         while spent < budget {
@@ -113,17 +127,19 @@ impl Tree {
                 Some(Waiting::Subtree(mut job)) => {
                     while spent < budget {
                         let Some(inode) = job.open.pop() else { break };
-                        let gone = self.free_step(store, sink, &mut job, inode);
-                        (spent, freed) = (spent + gone, freed + gone);
+                        let (work, gone) = self.free_step(store, sink, &mut job, inode);
+                        (spent, freed) = (spent + work, freed + gone);
                     }
                     if !job.open.is_empty() {
                         self.detached.push_front(Waiting::Subtree(job));
                     }
                 }
                 Some(Waiting::Snapshot(mut job)) => {
-                    let (steps, gone) = self.clean_on(store, sink, &mut job, budget - spent);
-                    (spent, freed) = (spent + steps, freed + gone);
-                    if !job.is_done() {
+                    let (steps, gone) = self.clean_on(store, sink, &mut job, (budget - spent).div_ceil(STEP_WEIGHT));
+                    (spent, freed) = (spent + STEP_WEIGHT * steps, freed + gone);
+                    if job.is_done() {
+                        self.cleanups -= 1;
+                    } else {
                         self.detached.push_front(Waiting::Snapshot(job));
                     }
                 }
@@ -132,25 +148,53 @@ impl Tree {
         freed
     }
 
-    /// Takes the last child of an inode, or frees one that has none (left). Gives how many it freed.
+    /// Takes the last child of an inode, or frees one that has none (left), but for most blocks of a long file. Gives how many inodes and blocks it
+    /// dealt with, and how many inodes it freed.
     fn free_step(
         &mut self,
         store: &mut Store,
         sink: &mut dyn BlockSink,
         job: &mut Detached,
         inode: InodeHandle,
-    ) -> u64 {
+    ) -> (u64, u64) {
         if !self.snapshots.is_empty() && (self.has_past(store, inode)) {
-            return self.free_with_past(store, sink, job, inode);
+            let gone = self.free_with_past(store, sink, job, inode);
+            return (gone, gone);
         }
         let (list, count) = store.children(inode);
         if let Some((child, list)) = self.lists.pop(list) {
             store.set_children(inode, list, count - 1);
             job.open.extend([inode, child]);
-            return 0;
+            return (0, 0);
+        }
+        let blocks = store.block_count_of(inode);
+        if blocks > BLOCKS_AT_ONCE {
+            self.free_last_blocks(store, sink, job, inode, blocks - BLOCKS_AT_ONCE);
+            job.open.push(inode);
+            return (BLOCKS_AT_ONCE as u64, 0);
         }
         self.free_inode(store, sink, job, inode);
-        1
+        (1 + blocks as u64, 1)
+    }
+
+    /// Frees the blocks of a file from one on.
+    fn free_last_blocks(
+        &mut self,
+        store: &mut Store,
+        sink: &mut dyn BlockSink,
+        job: &Detached,
+        file: InodeHandle,
+        from: usize,
+    ) {
+        self.close(store, file);
+        if let Some(shape) = self.detached_shape(store, job, file) {
+            self.give_back(store, job, &self.blocks_usage(store, file, &shape, from));
+        }
+        let blocks = store.blocks_of(file);
+        store.set_blocks(file, &blocks[..from]);
+        for b in &blocks[from..] {
+            sink.drop_block(store, *b);
+        }
     }
 
     /// Whether an inode has diffs, or was renamed out of a snapshot.
@@ -184,12 +228,21 @@ impl Tree {
         }
     }
 
+    /// What decides what a file that is being freed counts; nothing where that was given back before.
+    fn detached_shape(&self, store: &Store, job: &Detached, file: InodeHandle) -> Option<quota::FileShape> {
+        if job.charged.is_empty() {
+            return None;
+        }
+        let mut shape = self.file_shape(store, file)?;
+        if shape.storage_policy == UNSPECIFIED {
+            shape.storage_policy = job.storage_policy;
+        }
+        Some(shape)
+    }
+
     fn free_inode(&mut self, store: &mut Store, sink: &mut dyn BlockSink, job: &Detached, inode: InodeHandle) {
         let mut usage = vocab::quota::Usage { namespace: 1, ..Default::default() };
-        if let Some(mut shape) = self.file_shape(store, inode) {
-            if shape.storage_policy == UNSPECIFIED {
-                shape.storage_policy = job.storage_policy;
-            }
+        if let Some(shape) = self.detached_shape(store, job, inode) {
             quota::add(&mut usage, &self.blocks_usage(store, inode, &shape, 0));
         }
         self.give_back(store, job, &usage);

@@ -9,6 +9,8 @@ use parking_lot::Mutex;
 use security::proxy::ProxyRules;
 use security::service::ServiceAcls;
 use server::service::Reconfigured;
+use std::fs::File;
+use std::io;
 use std::net::ToSocketAddrs;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -110,12 +112,15 @@ impl server::service::Reload for Files {
 
     /// As in Hadoop, the working directory stands in for a directory of logs that is not set.
     /// Nor does a name that begins at the root lead out of it.
-    fn write_log(&self, name: &str, text: &str) -> Result<(), (PathBuf, std::io::Error)> {
+    fn create_log(&self, name: &str) -> Result<(PathBuf, Box<dyn io::Write + Send>), (PathBuf, io::Error)> {
         let path = match name.trim_matches('/') {
             "" => self.logs.clone(),
             name => self.logs.join(name),
         };
-        std::fs::write(&path, text).map_err(|error| (path, error))
+        match File::create(&path) {
+            Ok(file) => Ok((path, Box::new(file))),
+            Err(error) => Err((path, error)),
+        }
     }
 
     fn date(&self, time: TimeMs) -> String {

@@ -6,8 +6,8 @@ use record::{BlockHandle, BlockInfo, Features, InodeHandle, StorageNumber, Store
 use vocab::quota::Usage;
 use vocab::{Block, BlockState, Refusal};
 
-/// Subtrees of up to this many inodes are freed in the same hold, so that their quota is free before the answer.
-pub(crate) const FREED_AT_ONCE: u64 = 2_048;
+/// Inodes and blocks of a subtree that are freed in the hold that cuts it off: a fraction of a slice of time.
+pub(crate) const FREED_AT_ONCE: u64 = 256;
 
 pub(crate) struct Release<'a> {
     pub(crate) blocks: &'a mut blocks::Blocks,

@@ -57,7 +57,7 @@ pub struct State {
     uncommitted: HashMap<BlockId, Block>,
     /// Whether a rolling upgrade was finalized since the start and none has begun again: DataNodes are told (soft).
     pub rolling_upgrade_finalized: bool,
-    /// Up to how many inodes a live deletion frees in its own hold, or steps of a snapshot's deletion it does; the rest goes in slices (soft).
+    /// About how many inodes and blocks a live deletion frees in its own hold; the rest goes in slices (soft).
     pub freed_at_once: u64,
     /// When the recovery of a block was last begun (soft).
     recoveries: HashMap<BlockId, MonotonicMs>,
@@ -146,7 +146,8 @@ impl State {
         self.recoveries.remove(&id);
     }
 
-    /// Frees up to `budget` inodes of subtrees that were cut off, or does as many steps of a snapshot's deletion. Returns whether more wait.
+    /// Frees about so many inodes and blocks of subtrees that were cut off, or does a fraction of as many steps of a snapshot's deletion. Returns
+    /// whether more wait.
     pub fn reclaim(&mut self, budget: u64) -> bool {
         self.free_detached(budget);
         self.tree.has_detached()

@@ -206,13 +206,13 @@ impl World {
 
     /// Detached subtrees are freed, as the engine does in the background.
     pub fn reclaim(&self) {
-        while self.engine().reclaim_slice(1_000) {}
+        while self.engine().reclaim_slice() {}
     }
 
     /// Ends in order.
     pub fn stop(&mut self) {
         if let Some(node) = self.node.take() {
-            self.runtime.block_on(async { while node.engine.reclaim_slice(1_000) {} });
+            self.runtime.block_on(async { while node.engine.reclaim_slice() {} });
             node.engine.journal().close().expect("closes");
         }
     }

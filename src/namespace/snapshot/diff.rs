@@ -1,6 +1,7 @@
 //! One difference between a snapshot and what came after it; lists of them.
 
 use record::{BlockHandle, Inode, InodeHandle, Store};
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -188,12 +189,27 @@ impl DirectoryDiff {
         }
         None
     }
-    /// What several diffs in a row say together.
-    pub(crate) fn sum(store: &Store, snapshot: SnapshotId, diffs: &[DirectoryDiff]) -> DirectoryDiff {
-        let mut sum = DirectoryDiff::new(snapshot, 0);
-        if let [only] = diffs {
-            (sum.created, sum.deleted) = (only.created.clone(), only.deleted.clone());
-            return sum;
+}
+
+/// What several diffs of a directory in a row say of its names together.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sum<'a> {
+    /// Names made, in name order.
+    pub(crate) created: Cow<'a, [Box<[u8]>]>,
+    /// Inodes that went, in name order.
+    pub(crate) deleted: Cow<'a, [Gone]>,
+}
+
+impl<'a> Sum<'a> {
+    /// Takes time in proportion to the names only where more than one diff has any.
+    pub(crate) fn of(store: &'a Store, diffs: &'a [DirectoryDiff]) -> Sum<'a> {
+        let mut told = diffs.iter().filter(|diff| !(diff.created.is_empty() && diff.deleted.is_empty()));
+        match (told.next(), told.next()) {
+            (None, _) => return Sum::default(),
+            (Some(only), None) => {
+                return Sum { created: Cow::Borrowed(&only.created), deleted: Cow::Borrowed(&only.deleted) };
+            }
+            _ => {}
         }
         // of each name: what it was where it is told of first, and whether it was made where it is told of last
         let mut names: HashMap<&[u8], (Option<&Gone>, bool)> = HashMap::new();
@@ -205,11 +221,20 @@ impl DirectoryDiff {
                 names.entry(name).and_modify(|told| told.1 = true).or_insert((None, true));
             }
         }
-        sum.created = names.iter().filter(|(_, told)| told.1).map(|(name, _)| Box::from(*name)).collect();
-        sum.created.sort_unstable_by(|a, b| compare_names(a, b));
-        sum.deleted = names.into_values().filter_map(|told| told.0.cloned()).collect();
-        sum.deleted.sort_unstable_by(|a, b| compare_names(a.name(store), b.name(store)));
-        sum
+        let mut created: Vec<Box<[u8]>> =
+            names.iter().filter(|(_, told)| told.1).map(|(name, _)| Box::from(*name)).collect();
+        created.sort_unstable_by(|a, b| compare_names(a, b));
+        let mut deleted: Vec<Gone> = names.into_values().filter_map(|told| told.0.cloned()).collect();
+        deleted.sort_unstable_by(|a, b| compare_names(a.name(store), b.name(store)));
+        Sum { created: Cow::Owned(created), deleted: Cow::Owned(deleted) }
+    }
+
+    /// How many names came or went.
+    pub(crate) fn len(&self) -> usize {
+        self.created.len() + self.deleted.len()
+    }
+    pub(crate) fn has_deleted(&self, store: &Store, name: &[u8]) -> bool {
+        by_name(&self.deleted, name, |gone| gone.name(store)).is_ok()
     }
 }
 

@@ -1,6 +1,6 @@
 //! Reading the past: children, attributes, lengths and blocks as they were at a snapshot.
 
-use super::diff::{DirectoryDiff, at};
+use super::diff::{Sum, at};
 use super::{AttributeCopy, Gone, Link};
 use crate::Tree;
 use record::{Blocks, Features, Inode, InodeHandle, InodeKind, KindTag, Store};
@@ -62,19 +62,21 @@ impl Tree {
         first: &[u8],
     ) -> impl Iterator<Item = Entry> + use<'a> {
         let diffs = self.snapshots.directory_diffs(directory);
-        let sum = at(diffs, snapshot).map(|from| DirectoryDiff::sum(store, snapshot, &diffs[from..]));
-        let DirectoryDiff { created, mut deleted, .. } = sum.unwrap_or_else(|| DirectoryDiff::new(snapshot, 0));
-        deleted.drain(..deleted.partition_point(|gone| compare_names(gone.name(store), first).is_lt()));
+        let sum = at(diffs, snapshot).map_or_else(Sum::default, |from| Sum::of(store, &diffs[from..]));
+        let Sum { created, deleted } = sum;
+        let mut next = deleted.partition_point(|gone| compare_names(gone.name(store), first).is_lt());
         let exactly = if first.is_empty() { None } else { self.child(store, directory, first) };
         let (after, _) = self.children_after(store, directory, first);
-        let known = move |name: &[u8]| created.binary_search_by(|n| compare_names(n, name)).is_err();
-        let present = exactly.into_iter().chain(after).filter(move |child| known(store.name(*child)));
+        let made = move |name: &[u8]| created.binary_search_by(|made| compare_names(made, name));
+        let present = exactly.into_iter().chain(after).filter(move |child| made(store.name(*child)).is_err());
         let mut present = present.map(|child| self.entry(child)).peekable();
-        let mut deleted = deleted.into_iter().peekable();
-        std::iter::from_fn(move || match (present.peek(), deleted.peek()) {
+        std::iter::from_fn(move || match (present.peek(), deleted.get(next)) {
             (Some(now), Some(then)) if compare_names(then.name(store), now.name(store)).is_gt() => present.next(),
             (Some(_), None) => present.next(),
-            _ => deleted.next(),
+            (_, then) => {
+                next += 1;
+                then.cloned()
+            }
         })
     }
 

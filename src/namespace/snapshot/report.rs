@@ -1,6 +1,6 @@
 //! What changed between two snapshots, or a snapshot and the present (Hadoop's `SnapshotDiffInfo` and `SnapshotDiffListingInfo`).
 
-use super::diff::{DirectoryDiff, at};
+use super::diff::{Sum, at};
 use super::{AttributeCopy, Gone, Link};
 use crate::Tree;
 use record::{InodeHandle, InodeKind, KindTag, Store};
@@ -71,14 +71,15 @@ pub struct Cursor {
 }
 
 /// Inodes that are looked at for a page, which may then have less than it could hold: it is made in one hold.
-const LOOKS: usize = 5_000;
+const LOOKS: usize = 1_000;
 
-/// A changed directory with its names that came and went, or a changed file.
+/// A changed directory with its names that came and went, or a changed file. Of a page only the names that may be told in it, each with its place
+/// among all of the directory, those that came first.
 struct Changed {
     inode: InodeHandle,
     path: Vec<u8>,
-    created: Vec<Gone>,
-    deleted: Vec<Gone>,
+    created: Vec<(usize, Gone)>,
+    deleted: Vec<(usize, Gone)>,
 }
 
 #[derive(Default)]
@@ -97,6 +98,8 @@ struct Walk<'a> {
     renames: HashMap<InodeHandle, Rename>,
     /// Names on the way to what the page begins with.
     start: Vec<Vec<u8>>,
+    /// Names of the directory that the page begins with that were told before.
+    told: usize,
     /// How many entries are wanted, and found.
     wanted: usize,
     found: usize,
@@ -140,7 +143,9 @@ impl Tree {
         }
         let mut walk = self.diff_walk(store, scope, from, to);
         walk.start = start.path.split(|b| *b == b'/').filter(|name| !name.is_empty()).map(Into::into).collect();
-        walk.wanted = limit.saturating_add(start.told.map_or(0, |told| told.saturating_add(1)));
+        // a directory that is told of already counts as found again
+        walk.wanted = limit.saturating_add(usize::from(start.told.is_some()));
+        walk.told = start.told.unwrap_or(0);
         walk.looks = LOOKS;
         walk.run();
         listing.next = walk.stopped.take().map(|path| Cursor { path, told: None });
@@ -168,6 +173,7 @@ impl Tree {
             changed,
             renames,
             start,
+            told: 0,
             wanted: usize::MAX,
             found: 0,
             looks: usize::MAX,
@@ -176,7 +182,7 @@ impl Tree {
     }
 }
 
-impl Walk<'_> {
+impl<'a> Walk<'a> {
     fn run(&mut self) {
         let top = Gone { inode: self.scope.directory, link: Link::Plain };
         let start = std::mem::take(&mut self.start);
@@ -202,14 +208,14 @@ impl Walk<'_> {
             let is_directory = store.kind(change.inode) == KindTag::Directory;
             listing.modified.push(item(directory, change.path.clone(), None, is_directory));
         }
-        let all = change.created.iter().chain(&change.deleted).enumerate().skip(told.unwrap_or(0));
-        for (at, entry) in all {
+        let created = change.created.iter().map(|made| (true, made));
+        for (is_made, (at, entry)) in created.chain(change.deleted.iter().map(|gone| (false, gone))) {
             if *room == 0 {
-                return Some(Some(at));
+                return Some(Some(*at));
             }
             *room -= 1;
             let (id, path) = (store.inode_id(entry.inode), join(&change.path, entry.name(store)));
-            if at < change.created.len() {
+            if is_made {
                 listing.created.push(item(id, path, None, entry.link != Link::Plain));
             } else {
                 let target = self.target_of(entry);
@@ -227,6 +233,7 @@ impl Walk<'_> {
         }
         let (tree, store) = (self.tree, self.store);
         let inode = entry.inode;
+        let told = if way.is_some_and(<[_]>::is_empty) { self.told } else { 0 };
         let (next, way) = match way.and_then(|way| way.split_first()) {
             Some((name, rest)) => (Some(name), Some(rest)),
             None => (None, None),
@@ -246,14 +253,12 @@ impl Walk<'_> {
             }
             KindTag::Directory => {
                 let (sum, attributes) = match self.scope {
-                    Scope { directory, is_snapshot: true } if directory == inode => {
-                        (DirectoryDiff::new(self.earlier, 0), false)
-                    }
+                    Scope { directory, is_snapshot: true } if directory == inode => (Sum::default(), false),
                     _ => self.directory_change(inode),
                 };
-                if begun && (attributes || !sum.created.is_empty() || !sum.deleted.is_empty()) {
-                    self.found += 1 + sum.created.len() + sum.deleted.len();
-                    self.add_directory(inode, &path, &sum);
+                if begun && (attributes || sum.len() > 0) {
+                    self.found += 1 + sum.len().saturating_sub(told);
+                    self.add_directory(inode, &path, &sum, told);
                 }
                 let mut begun = begun;
                 let first = next.map_or(&b""[..], |name| name);
@@ -267,7 +272,7 @@ impl Walk<'_> {
                         continue;
                     }
                     begun = true;
-                    let stays = sum.find_deleted(store, &name).is_err();
+                    let stays = !sum.has_deleted(store, &name);
                     if stays || matches!(child.link, Link::Named { .. }) && self.target_of(&child).is_some() {
                         if let (false, Some(target)) = (stays, self.target_of(&child)) {
                             self.renames.entry(child.inode).or_default().target = Some(target);
@@ -280,28 +285,34 @@ impl Walk<'_> {
         }
     }
 
-    fn add_directory(&mut self, inode: InodeHandle, path: &[u8], sum: &DirectoryDiff) {
+    /// Adds a directory with as many of its names, from one on, as may be wanted: there may be millions.
+    fn add_directory(&mut self, inode: InodeHandle, path: &[u8], sum: &Sum<'_>, from: usize) {
         let later = |name: &[u8]| self.tree.child_at(self.store, inode, name, self.later);
-        let created: Vec<Gone> = sum.created.iter().filter_map(|name| later(name)).collect();
-        for entry in created.iter().filter(|e| e.link != Link::Plain) {
+        let (made, most) = (sum.created.len(), self.wanted.saturating_add(1));
+        let all = (from..sum.len()).take(most);
+        let created = all.clone().take_while(|at| *at < made);
+        let created: Vec<(usize, Gone)> = created.filter_map(|at| Some((at, later(&sum.created[at])?))).collect();
+        let deleted = all.skip_while(|at| *at < made).map(|at| (at, sum.deleted[at - made].clone()));
+        let deleted: Vec<(usize, Gone)> = deleted.collect();
+        for (_, entry) in created.iter().filter(|(_, e)| e.link != Link::Plain) {
             let target = join(path, entry.name(self.store));
             self.renames.entry(entry.inode).or_default().target.get_or_insert(target);
         }
-        for entry in sum.deleted.iter().filter(|e| matches!(e.link, Link::Named { .. })) {
+        for (_, entry) in deleted.iter().filter(|(_, e)| matches!(e.link, Link::Named { .. })) {
             let source = join(path, entry.name(self.store));
             self.renames.entry(entry.inode).or_default().source = Some(source);
         }
-        self.changed.push(Changed { inode, path: path.to_vec(), created, deleted: sum.deleted.clone() });
+        self.changed.push(Changed { inode, path: path.to_vec(), created, deleted });
     }
 
     /// Names that came and went of a directory, and whether its attributes changed.
-    fn directory_change(&self, directory: InodeHandle) -> (DirectoryDiff, bool) {
+    fn directory_change(&self, directory: InodeHandle) -> (Sum<'a>, bool) {
         let diffs = self.tree.snapshots.directory_diffs(directory);
         let end = at(diffs, self.later).unwrap_or(diffs.len());
         let Some(from) = at(diffs, self.earlier).filter(|from| *from < end) else {
-            return (DirectoryDiff::new(self.earlier, 0), false);
+            return (Sum::default(), false);
         };
-        let sum = DirectoryDiff::sum(self.store, self.earlier, &diffs[from..end]);
+        let sum = Sum::of(self.store, &diffs[from..end]);
         let mut first: Option<&AttributeCopy> = None;
         let mut changed = false;
         for diff in &diffs[from..end] {
@@ -389,8 +400,9 @@ impl Walk<'_> {
                 Some(Change { label: 'R', path, target: Some(target) })
             };
             // a rename is told where its older name was, whichever way the report goes
-            let made = change.created.iter().filter(|entry| renamed(entry).is_none()).map(|entry| plain(came, entry));
-            let gone = change.deleted.iter().map(|entry| renamed(entry).unwrap_or_else(|| plain(went, entry)));
+            let made = change.created.iter().filter(|(_, entry)| renamed(entry).is_none());
+            let made = made.map(|(_, entry)| plain(came, entry));
+            let gone = change.deleted.iter().map(|(_, entry)| renamed(entry).unwrap_or_else(|| plain(went, entry)));
             report.extend(made);
             report.extend(gone);
         }

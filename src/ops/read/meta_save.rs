@@ -30,6 +30,11 @@ impl MetaSave {
         self.0.step(&state.blocks, &state.store, view.now, &names, budget)
     }
 
+    /// The lines since this was last called: there may be more than should be held in memory.
+    pub fn take_text(&mut self) -> String {
+        self.0.take_text()
+    }
+
     /// The lines.
     pub fn text(self) -> String {
         self.0.into_text()

@@ -32,7 +32,7 @@ impl Write for Delete {
 }
 
 /// Inodes below a directory that are checked in the hold that deletes it.
-const CHECKED_AT_ONCE: u64 = 1 << 12;
+const CHECKED_AT_ONCE: u64 = 1 << 10;
 
 /// The check of a large directory before its deletion, in slices: of every directory in it the caller needs all rights. Whoever changes rights below
 /// while it runs may be too late, as if the deletion had come before.

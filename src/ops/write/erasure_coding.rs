@@ -8,7 +8,7 @@ use record::{InodeHandle, KindTag};
 use std::borrow::Cow;
 use std::sync::Arc;
 use vocab::erasure_coding::{CODECS, ErasureCodingPolicy, LAST, PolicyState, REPLICATION, REPLICATION_NAME};
-use vocab::erasure_coding::{Stripe, UNITS_MAX};
+use vocab::erasure_coding::{Stripe, UNITS_MAX, Units};
 use vocab::{Action, Refusal};
 
 fn illegal(text: String) -> Refusal {
@@ -62,7 +62,8 @@ impl NewPolicy {
     fn add(&self, turn: &mut Turn<'_>) -> Result<ErasureCodingPolicy, Refusal> {
         let view = turn.view();
         let policies = &view.state.tree.erasure_coding;
-        let new = ErasureCodingPolicy::new(REPLICATION, &self.codec, self.check(&view)?, self.options.clone());
+        let units = Units::from(self.check(&view)?);
+        let new = ErasureCodingPolicy::new(REPLICATION, &self.codec, units, self.cell_size, self.options.clone());
         if let Some(known) = policies.same_as(&new) {
             return Ok(known.clone());
         }
@@ -73,8 +74,8 @@ impl NewPolicy {
         }
         turn.log(Record::AddErasureCodingPolicy {
             codec: self.codec.to_string().into(),
-            data_units: new.stripe.data_units,
-            parity_units: new.stripe.parity_units,
+            data_units: units.data,
+            parity_units: units.parity,
             cell_size: self.cell_size,
             options: new.options.iter().map(|(k, v)| (k.to_string().into(), v.to_string().into())).collect(),
             rpc: turn.view().caller.rpc_ids,

@@ -7,7 +7,7 @@ use super::table::Datanode;
 use super::{Answer, EMPTY, Identity, Shared, bad_view, decode, message, topology};
 use blocks::{IncrementalEntry, Registration, ReportContext, ReportStart, Resolved, VolumeId};
 use bytes::Bytes;
-use engine::{BlockBudget, Engine, HaState};
+use engine::{Engine, HaState, Slice};
 use hadoop_proto::datanode as proto;
 use hadoop_proto::datanode::error_report_request_proto::ErrorCode;
 use hadoop_proto::hdfs::{
@@ -21,12 +21,15 @@ use observe::remote_exception::class;
 use ops::datanode::{BadBlock, BadPlace, CommitBlockSynchronization, report_bad_blocks};
 use state::State;
 use std::sync::Arc;
-use std::time::Instant;
 use vocab::time::Now;
 use vocab::{BlockId, Caller, GenerationStamp, Refusal};
 
-/// Replicas of a full report that are decoded at a time.
-const SLICE: usize = 1_000;
+/// Replicas of a full report that are decoded at a time, outside the lock.
+const DECODED: usize = 1_000;
+/// Replicas taken between two looks at the clock: what one costs varies a hundredfold with what is to be decided about its block.
+const TAKEN: usize = 32;
+/// The same of those that a report should have named.
+const MISSED: usize = 128;
 
 pub(super) async fn serve(shared: &Shared, method: Datanode, caller: &Caller, body: Bytes) -> Answer {
     match method {
@@ -224,43 +227,39 @@ fn one_report(
         turn.soft().blocks.begin_report(registration, volume, now)
     });
     let ReportStart::Go(mut report) = begun.answer? else { return Ok(()) };
-    let (mut slice, mut budget) = (Vec::with_capacity(SLICE), BlockBudget::default());
+    let mut decoded = Vec::with_capacity(DECODED);
     loop {
-        for replica in replicas.by_ref().take(SLICE) {
-            slice.push(convert::reported(&replica.map_err(|e| RemoteException::bad_request(e.to_string()))?));
+        for replica in replicas.by_ref().take(DECODED) {
+            decoded.push(convert::reported(&replica.map_err(|e| RemoteException::bad_request(e.to_string()))?));
         }
-        if slice.is_empty() {
+        if decoded.is_empty() {
             break;
         }
-        let mut decoded = slice.drain(..);
-        while decoded.len() > 0 {
-            let taken = engine.turn("blockReport", caller, |turn| {
-                let (state, since) = (turn.soft(), Instant::now());
-                let mut some = decoded.by_ref().take(budget.blocks());
-                while state.blocks.report_slice(&mut state.store, &mut report, &mut some, SLICE) {}
+        let mut left = decoded.drain(..);
+        while left.len() > 0 {
+            engine.turn_slice("blockReport", caller, |turn, slice| {
+                let state = turn.soft();
+                while state.blocks.report_slice(&mut state.store, &mut report, &mut left, TAKEN) {
+                    if slice.is_over() {
+                        return;
+                    }
+                }
                 // of a report that another one has overtaken none is taken
-                some.for_each(drop);
-                since.elapsed()
+                left.by_ref().for_each(drop);
             });
-            budget = budget.after(taken.answer);
-            // those who wait go first
-            std::thread::yield_now();
         }
     }
-    loop {
-        let finished = engine.turn("blockReport", caller, |turn| {
-            let (now, since) = (turn.view().now, Instant::now());
-            let state = turn.soft();
-            let more = state.blocks.finish_report(&mut state.store, &mut report, budget.blocks(), now);
-            (more, since.elapsed())
-        });
-        let (more, spent) = finished.answer;
-        if !more {
-            break;
+    let mut finish = |turn: &mut ops::Turn<'_>, slice: Slice| {
+        let now = turn.view().now;
+        let state = turn.soft();
+        while state.blocks.finish_report(&mut state.store, &mut report, MISSED, now) {
+            if slice.is_over() {
+                return true;
+            }
         }
-        budget = budget.after(spent);
-        std::thread::yield_now();
-    }
+        false
+    };
+    while engine.turn_slice("blockReport", caller, &mut finish).answer {}
     tracing::debug!(datanode = %registration.id, volume = %volume.id, unknown = report.unknown, missing = report.missing, "full report taken");
     Ok(())
 }

@@ -37,6 +37,8 @@ use rpc::{Call, Outcome, Reply};
 use security::Users;
 use security::proxy::ProxyRules;
 use security::service::ServiceAcls;
+use std::io;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use table::{Handler, Method, PortKind};
@@ -95,11 +97,11 @@ pub trait Reload: Send + Sync {
     /// # Errors
     /// The disk's.
     fn finalize_upgrade(&self) -> Result<(), String>;
-    /// Writes a file of this name into the directory of logs.
+    /// Begins a file of this name in the directory of logs. Also gives its path.
     ///
     /// # Errors
     /// The disk's.
-    fn write_log(&self, name: &str, text: &str) -> Result<(), (std::path::PathBuf, std::io::Error)>;
+    fn create_log(&self, name: &str) -> Result<(PathBuf, Box<dyn io::Write + Send>), (PathBuf, io::Error)>;
     /// Names of the keys that may be changed while the process runs, sorted.
     fn reconfigurable(&self) -> Vec<String>;
     /// Reads the configuration again and puts in force what has changed and may. Waits for the disk.

@@ -126,11 +126,20 @@ impl State {
 
     /// Frees what little there is of what waits for it; the rest goes in slices. Gives how many inodes went.
     fn free_first(&mut self, cx: &mut Context<'_>) -> u64 {
-        let budget = if cx.mode == Mode::Live { self.freed_at_once } else { u64::MAX };
-        let removed = self.free_detached(budget);
+        let removed = self.free_detached(self.freed_at_once(cx));
+        self.free_later(cx);
+        removed
+    }
+
+    /// How many inodes and blocks may be freed in the hold of a record.
+    fn freed_at_once(&self, cx: &Context<'_>) -> u64 {
+        if cx.mode == Mode::Live { self.freed_at_once } else { u64::MAX }
+    }
+
+    /// Lets what waits be freed in slices.
+    fn free_later(&self, cx: &mut Context<'_>) {
         if self.tree.has_detached() {
             cx.effects.push(Effect::Reclaim);
         }
-        removed
     }
 }

@@ -4,6 +4,7 @@ use super::Context;
 use crate::joint::Release;
 use crate::{Applied, RetryPayload, State};
 use edit::Record;
+use namespace::reclaim::STEP_WEIGHT;
 use record::{InodeHandle, KindTag};
 use vocab::{SnapshotId, TimeMs};
 
@@ -127,6 +128,8 @@ impl State {
     /// itself). What a snapshot knows stays in the past, anything else is cut off. Gives
     /// how many inodes were freed so far.
     pub(super) fn remove_at(&mut self, cx: &mut Context<'_>, inode: InodeHandle, time: Option<TimeMs>) -> u64 {
+        // what a rename puts something over has nothing below it, and is gone before the rename goes on
+        let budget = time.map_or(u64::MAX, |_| self.freed_at_once(cx).div_ceil(STEP_WEIGHT));
         let State { store, tree, blocks, uncommitted, .. } = self;
         let roots: Vec<InodeHandle> =
             tree.snapshot_roots_below(store, inode).into_iter().map(|root| root.directory).collect();
@@ -142,7 +145,9 @@ impl State {
         }
         if tree.is_kept_by_snapshot(store, inode) {
             let sink = &mut Release { blocks, uncommitted };
-            return tree.delete_into_snapshot(store, sink, inode, time).inodes;
+            let removed = tree.delete_into_snapshot(store, sink, inode, time, budget).inodes;
+            self.free_later(cx);
+            return removed;
         }
         let latest = tree.latest_snapshot(store, inode);
         if time.is_some() {

@@ -6,7 +6,7 @@ use edit::Record;
 use edit::rules::Rule;
 use record::{InodeHandle, KindTag};
 use vocab::BlockId;
-use vocab::erasure_coding::{ErasureCodingPolicy, PolicyState, REPLICATION, Stripe};
+use vocab::erasure_coding::{ErasureCodingPolicy, PolicyState, REPLICATION, Units};
 
 impl State {
     pub(super) fn plan_attributes(&self, record: &Record<'_>, paths: &mut Paths<'_>) -> Planned {
@@ -109,7 +109,7 @@ impl State {
         };
         match record {
             Record::AddErasureCodingPolicy { .. } => match added_policy(record) {
-                Some(new) if !new.stripe.is_legal() => {
+                Some(new) if !new.units.is_legal() || new.stripe.cell_size.cast_signed() <= 0 => {
                     Err(Mismatch::new(format!("Erasure coding policy {} has no legal units and cells", new.name))
                         .into())
                 }
@@ -146,7 +146,7 @@ pub(crate) fn added_policy(record: &Record<'_>) -> Option<ErasureCodingPolicy> {
     let Record::AddErasureCodingPolicy { codec, data_units, parity_units, cell_size, options, .. } = record else {
         return None;
     };
-    let stripe = Stripe { data_units: *data_units, parity_units: *parity_units, cell_size: *cell_size };
+    let units = Units { data: *data_units, parity: *parity_units };
     let options = options.iter().map(|(key, value)| ((&**key).into(), (&**value).into())).collect();
-    Some(ErasureCodingPolicy::new(REPLICATION, codec, stripe, options))
+    Some(ErasureCodingPolicy::new(REPLICATION, codec, units, *cell_size, options))
 }

@@ -158,11 +158,14 @@ fn a_log_may_add_policies_of_no_units() {
         options: Vec::new(),
         rpc: None,
     };
-    [(0, 2), (2, 0), (0, 0)].into_iter().for_each(|(data, parity)| _ = w.apply(&add(data, parity)));
+    let odd = [(0, 2), (2, 0), (0, 0), (-1, 2), (-5, 2), (i32::MAX, i32::MAX)];
+    odd.into_iter().for_each(|(data, parity)| _ = w.apply(&add(data, parity)));
     w.expect_mismatch(&add(17, 0));
-    for name in ["RS-0-2-64k", "RS-2-0-64k", "RS-0-0-64k"] {
-        w.apply(&Record::EnableErasureCodingPolicy { name: name.into(), rpc: None });
-        let policy = w.state.tree.erasure_coding.by_name(name).expect("was added");
+    w.expect_no_op(&add(-5, 2), Rule::ErasureCodingPolicyExists);
+    for (data, parity) in odd {
+        let name = format!("RS-{data}-{parity}-64k");
+        w.apply(&Record::EnableErasureCodingPolicy { name: name.clone().into(), rpc: None });
+        let policy = w.state.tree.erasure_coding.by_name(&name).expect("was added");
         assert!(policy.state == PolicyState::Enabled && !policy.stripe.is_usable(), "{policy:?}");
     }
 }

@@ -55,7 +55,7 @@ pub(crate) struct Cleanup {
     freed: InodeSet,
     /// What a walk goes into that takes this snapshot away; everything where that was not found out.
     marked: Option<(SnapshotId, InodeSet)>,
-    /// Directory whose snapshot goes.
+    /// Directory whose snapshot goes, or the one that what goes was in.
     root: Option<InodeHandle>,
 }
 
@@ -152,14 +152,16 @@ pub(crate) struct Cleaner<'a> {
 }
 
 impl Tree {
-    /// Deletes a child that the latest snapshot knows: it stays in the past, and what was made below it since the snapshot is freed.
-    /// With a time, which its directory gets, its attributes are kept first; a rename over it has none, and does not.
+    /// Deletes a child that the latest snapshot knows: it stays in the past, and what was made below it since the snapshot is freed: as much of it as
+    /// about so many steps find, the rest by [`Tree::reclaim`], before anything that waits already. With a time, which its directory gets, its
+    /// attributes are kept first; a rename over it has none, and does not.
     pub fn delete_into_snapshot(
         &mut self,
         store: &mut Store,
         sink: &mut dyn BlockSink,
         child: InodeHandle,
         time: Option<TimeMs>,
+        budget: u64,
     ) -> Reclaimed {
         let latest = self.latest_snapshot(store, child);
         let Some(parent) = store.parent(child) else { return Reclaimed::default() };
@@ -170,11 +172,16 @@ impl Tree {
         if let Some(time) = time {
             self.touch_captured(store, parent, time, latest);
         }
-        let job = &mut Cleanup::default();
-        let mut cleaner = Cleaner { tree: self, store, sink, job, spent: 0 };
+        let mut job = Cleanup { root: Some(parent), ..Cleanup::default() };
+        let mut cleaner = Cleaner { tree: self, store, sink, job: &mut job, spent: 0 };
         cleaner.clean(&gone, CURRENT, latest);
-        cleaner.run(u64::MAX);
-        Reclaimed { inodes: job.freed.len() }
+        cleaner.run(budget);
+        let inodes = job.freed.len();
+        if !job.is_done() {
+            self.cleanups += 1;
+            self.detached.push_front(Waiting::Snapshot(Box::new(job)));
+        }
+        Reclaimed { inodes }
     }
 
     /// Whether a child would stay in the past if it were deleted.
@@ -212,6 +219,7 @@ impl Tree {
         }
         let steps = vec![Step::CleanInode { inode: directory, snapshot: id, prior }, Step::Mark(Mark::new(id))];
         let job = Cleanup { steps, root: Some(directory), ..Cleanup::default() };
+        self.cleanups += 1;
         self.detached.push_back(Waiting::Snapshot(Box::new(job)));
     }
 
@@ -240,21 +248,22 @@ impl Tree {
         job.freed.len()
     }
 
-    /// Whether a snapshot's deletion is under way.
+    /// Whether a snapshot's deletion is under way, or one of something that snapshots know.
     pub fn has_cleanup(&self) -> bool {
-        self.detached.iter().any(|waiting| matches!(waiting, Waiting::Snapshot(_)))
+        self.cleanups > 0
     }
 
     /// Whether a change of an inode, or an answer about it, has to wait for the end of a snapshot's deletion: it has a past or lies below something
     /// that has, or it lies above the snapshot's directory.
     pub fn waits_for_cleanup(&self, store: &Store, inode: InodeHandle) -> bool {
-        let roots = self.detached.iter().filter_map(|waiting| match waiting {
+        if !self.has_cleanup() {
+            return false;
+        }
+        let mut roots = self.detached.iter().filter_map(|waiting| match waiting {
             Waiting::Snapshot(job) => job.root,
             Waiting::Subtree(_) => None,
         });
-        let mut roots = roots.peekable();
-        roots.peek().is_some()
-            && (self.has_past_above(store, inode) || roots.any(|root| self.is_below(store, root, inode)))
+        self.has_past_above(store, inode) || roots.any(|root| self.is_below(store, root, inode))
     }
 
     /// Whether an inode or one above it has a past.

@@ -16,7 +16,7 @@ use observe::RemoteException;
 use ops::read::erasure_coding as read;
 use ops::write::erasure_coding as write;
 use vocab::Refusal;
-use vocab::erasure_coding::{CODECS, ErasureCodingPolicy, PolicyState, REPLICATION, REPLICATION_NAME, Stripe};
+use vocab::erasure_coding::{CODECS, ErasureCodingPolicy, PolicyState, REPLICATION, REPLICATION_NAME, Units};
 
 pub(super) fn policies(request: &Request<'_>) -> Answer {
     let all = request.read(read::get_erasure_coding_policies)?;
@@ -105,8 +105,8 @@ fn wanted(names: &[String], all: Vec<ErasureCodingPolicy>) -> Result<Vec<Erasure
     }
     // as Hadoop has it: one block and two copies, by a name of any case
     let replication = || {
-        let stripe = Stripe { data_units: 1, parity_units: 2, cell_size: 1 << 20 };
-        let policy = ErasureCodingPolicy::new(REPLICATION, REPLICATION_NAME, stripe, Vec::new());
+        let units = Units { data: 1, parity: 2 };
+        let policy = ErasureCodingPolicy::new(REPLICATION, REPLICATION_NAME, units, 1 << 20, Vec::new());
         ErasureCodingPolicy { name: REPLICATION_NAME.into(), ..policy }
     };
     let find = |name: &String| {

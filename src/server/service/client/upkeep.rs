@@ -10,15 +10,15 @@ use observe::RemoteException;
 use observe::remote_exception::class;
 use ops::read::corrupt_files::CorruptFilesWalk;
 use ops::read::meta_save::MetaSave;
-use std::io;
-use std::path::Path;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use tokio::task::JoinError;
 
 /// Missing blocks looked at under one hold of the lock.
 const CORRUPT_SLICE: usize = 500;
-/// Blocks of an account under one hold: each is a line with a path and its replicas.
-const ACCOUNT_SLICE: usize = 200;
+/// Blocks of an account between two looks at the clock: each is a line with a path and its replicas.
+const ACCOUNTED: usize = 32;
 
 pub(super) async fn corrupt_files(request: &Request<'_>) -> Answer {
     let asked: ListCorruptFileBlocksRequestProto = decode(request.body.clone())?;
@@ -43,12 +43,31 @@ pub(super) async fn corrupt_files(request: &Request<'_>) -> Answer {
 /// Writes an account of the blocks among the logs.
 pub(super) async fn meta_save(request: &Request<'_>) -> Answer {
     let asked: MetaSaveRequestProto = decode(request.body.clone())?;
-    let reload = request.shared.reload.clone();
+    let (engine, reload, caller) =
+        (request.shared.engine.clone(), request.shared.reload.clone(), request.caller.clone());
     let mut account = request.read(MetaSave::begin)?;
-    while !request.read(|v| Ok(account.step(v, &|time| reload.date(time), ACCOUNT_SLICE)))? {
-        tokio::task::yield_now().await;
-    }
-    let done = tokio::task::spawn_blocking(move || reload.write_log(&asked.filename, &account.text())).await;
+    let done = tokio::task::spawn_blocking(move || -> Result<(), (PathBuf, io::Error)> {
+        let (path, mut file) = reload.create_log(&asked.filename)?;
+        loop {
+            let done = engine.view_slice("metaSave", &caller, |view, slice| {
+                loop {
+                    let done = account.step(view, &|time| reload.date(time), ACCOUNTED);
+                    if done || slice.is_over() {
+                        return done;
+                    }
+                }
+            });
+            // as the lines come: of all blocks they would be hundreds of megabytes
+            let written = file.write_all(account.take_text().as_bytes());
+            if let Err(error) = written.and_then(|()| if done { file.flush() } else { Ok(()) }) {
+                return Err((path, error));
+            }
+            if done {
+                return Ok(());
+            }
+        }
+    })
+    .await;
     let failed = |error: JoinError| RemoteException::application(class::IO, error.to_string());
     done.map_err(failed)?.map_err(|(path, error)| unwritten(&path, &error))?;
     Ok(EMPTY)

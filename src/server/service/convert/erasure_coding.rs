@@ -17,8 +17,8 @@ pub fn policy(policy: &ErasureCodingPolicy) -> ErasureCodingPolicyProto {
     };
     let schema = EcSchemaProto {
         codec_name: policy.codec.to_string(),
-        data_units: policy.stripe.data_units.into(),
-        parity_units: policy.stripe.parity_units.into(),
+        data_units: policy.units.data.cast_unsigned(),
+        parity_units: policy.units.parity.cast_unsigned(),
         options: policy.options.iter().map(option).collect(),
     };
     ErasureCodingPolicyProto {

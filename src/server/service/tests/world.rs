@@ -49,8 +49,8 @@ impl Reload for Nothing {
     fn reconfigure(&self) -> Result<Vec<crate::service::Reconfigured>, String> {
         Ok(Vec::new())
     }
-    fn write_log(&self, _name: &str, _text: &str) -> Result<(), (std::path::PathBuf, std::io::Error)> {
-        Err(("logs".into(), std::io::ErrorKind::NotFound.into()))
+    fn create_log(&self, _name: &str) -> Result<(PathBuf, Box<dyn io::Write + Send>), (PathBuf, io::Error)> {
+        Err(("logs".into(), io::ErrorKind::NotFound.into()))
     }
     fn date(&self, time: vocab::time::TimeMs) -> String {
         time.0.to_string()

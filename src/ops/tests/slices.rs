@@ -1,0 +1,121 @@
+//! Deletions of any size: what is done in the hold that decides them, and in each slice after it, is bounded by count.
+
+use super::*;
+use crate::read::summary::get_quota_usage;
+use crate::write::quota::UNCHANGED;
+use crate::write::snapshots::{AllowSnapshot, CreateSnapshot, DeleteSnapshot};
+
+/// What one step may free: the budget, and the blocks of a file beyond it.
+const STEP: u64 = 32;
+const AT_ONCE: u64 = 256 + 64;
+
+impl World {
+    fn left(&self) -> (u64, u64) {
+        (self.state.tree.inode_count(), self.state.store.block_count())
+    }
+
+    /// Frees what waits, step by step; gives how many steps that took and the most inodes and blocks that one freed.
+    fn free(&mut self) -> (usize, u64) {
+        let (mut steps, mut most, mut before) = (0, 0, self.left());
+        loop {
+            let more = self.state.reclaim(STEP);
+            let after = self.left();
+            (steps, most) = (steps + 1, most.max(before.0 - after.0 + before.1 - after.1));
+            before = after;
+            if !more {
+                return (steps, most);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_small_tree_gives_its_quota_back_before_the_answer_and_its_inodes_later() {
+    let mut w = World::new();
+    w.checked = false;
+    let who = superuser();
+    (0..1_500).for_each(|n| drop(w.mkdirs(&who, &format!("/q/t/{}/{n}", n % 7), 0o755)));
+    w.quota(&who, "/q", 2_000, UNCHANGED).unwrap();
+    w.reclaims = false;
+    assert_eq!(w.delete(&who, "/q/t", true), Ok(true));
+    assert!(w.left().0 > 1_500 - AT_ONCE, "most wait");
+    let used = |w: &World| w.view(&who, |v| get_quota_usage(v, b"/q").unwrap().usage.namespace);
+    assert_eq!(used(&w), 1);
+    let (steps, most) = w.free();
+    assert!(steps > 30 && most <= STEP + 1, "{steps} steps, {most} freed in one");
+    assert_eq!(used(&w), 1);
+    w.check();
+}
+
+#[test]
+fn a_large_tree_gives_its_quota_back_as_it_is_freed() {
+    let mut w = World::new();
+    w.checked = false;
+    let who = superuser();
+    (0..3_000).for_each(|n| drop(w.mkdirs(&who, &format!("/q/t/{n}"), 0o755)));
+    w.quota(&who, "/q", 4_000, UNCHANGED).unwrap();
+    w.reclaims = false;
+    assert_eq!(w.delete(&who, "/q/t", true), Ok(true));
+    let used = |w: &World| w.view(&who, |v| get_quota_usage(v, b"/q").unwrap().usage.namespace);
+    assert_eq!(used(&w), w.left().0 as i64 - 1, "all but the root are below it, or were");
+    w.free();
+    assert_eq!(used(&w), 1);
+    w.check();
+}
+
+#[test]
+fn blocks_of_a_long_file_are_freed_in_steps() {
+    let mut w = World::with_datanodes(1);
+    w.checked = false;
+    let who = superuser();
+    w.quota(&who, "/", 1 << 40, 1 << 60).unwrap();
+    w.write_file("/long", &[7; 700]);
+    w.write_file("/other", &[7; 3]);
+    w.reclaims = false;
+    assert_eq!(w.delete(&who, "/long", false), Ok(true));
+    let left = w.left().1;
+    assert!((700 - AT_ONCE..703).contains(&left), "{left} blocks left");
+    let (steps, most) = w.free();
+    assert!(steps >= 6 && most <= STEP + 65, "{steps} steps, {most} freed in one");
+    assert_eq!(w.left(), (2, 3));
+    w.check();
+}
+
+/// The same for what a snapshot keeps: what was made since is looked for in slices, and what others change meanwhile is as if it came after them.
+#[test]
+fn what_a_snapshot_keeps_is_deleted_in_slices() {
+    let mut w = World::new();
+    w.checked = false;
+    let who = superuser();
+    (0..1_000).for_each(|n| drop(w.mkdirs(&who, &format!("/s/t/{}/{n}", n % 7), 0o755)));
+    w.mkdirs(&who, "/s/u", 0o755).unwrap();
+    w.write(&who, &AllowSnapshot { path: "/s".into() }).unwrap();
+    w.write(&who, &CreateSnapshot { path: "/s".into(), name: "one".into() }).unwrap();
+    (0..300).for_each(|n| drop(w.mkdirs(&who, &format!("/s/t/{}/later-{n}", n % 7), 0o755)));
+    w.reclaims = false;
+    for end in [false, true] {
+        let before = w.left().0;
+        assert_eq!(w.delete(&who, if end { "/s/t/3" } else { "/s/t/2" }, true), Ok(true));
+        let had = w.state.tree.has_cleanup();
+        assert!(before - w.left().0 <= AT_ONCE);
+        assert!(had, "much is left to do");
+        assert!(w.exists("/s/.snapshot/one/t/2/2") && !w.exists("/s/.snapshot/one/t/2/later-2"));
+        assert!(!w.exists("/s/t/2"));
+        if end {
+            // it has a past: what goes on comes to its end first
+            w.mkdirs(&who, "/s/u/made", 0o755).unwrap();
+            assert!(!w.state.tree.has_cleanup());
+        } else {
+            w.mkdirs(&who, "/elsewhere", 0o755).unwrap();
+            assert!(w.state.tree.has_cleanup());
+            let (steps, most) = w.free();
+            assert!(steps > 3 && most <= STEP, "{steps} steps, {most} freed in one");
+        }
+        w.check();
+    }
+    assert_eq!(w.left().0, 1 + 1 + 1 + 7 + 1_000 + (300 - 2 * 43) + 1 + 1 + 1);
+    w.write(&who, &DeleteSnapshot { path: "/s".into(), name: "one".into() }).unwrap();
+    let (steps, most) = w.free();
+    assert!(steps > 3 && most <= 2 * STEP, "{steps} steps, {most} freed in one");
+    w.check();
+}
