@@ -374,7 +374,7 @@ fn erasure_coding<'a>(opcode: Opcode, fields: &mut Fields<'a>) -> Result<Record<
         Opcode::DisableErasureCodingPolicy => Record::DisableErasureCodingPolicy { name, rpc: fields.rpc()? },
         Opcode::RemoveErasureCodingPolicy => Record::RemoveErasureCodingPolicy { name, rpc: fields.rpc()? },
         _ => {
-            let (data_units, parity_units) = (units(fields)?, units(fields)?);
+            let (data_units, parity_units) = (fields.i32()?, fields.i32()?);
             let cell = fields.i32()?;
             let Ok(cell_size) = u32::try_from(cell) else {
                 return fields.fail(Reason::Value { field: "cell size", value: i64::from(cell) });
@@ -395,10 +395,4 @@ fn erasure_coding<'a>(opcode: Opcode, fields: &mut Fields<'a>) -> Result<Record<
             }
         }
     })
-}
-
-fn units(fields: &mut Fields<'_>) -> Result<u8> {
-    let units = fields.i32()?;
-    u8::try_from(units)
-        .or_else(|_| fields.fail(Reason::Value { field: "erasure coding units", value: i64::from(units) }))
 }

@@ -140,7 +140,7 @@ impl Body<'_> {
             R::SetStoragePolicy { path, policy } => _ = self.str(path).u8(*policy),
             R::SetQuotaByKind { path, kind, quota } => _ = self.str(path).i32(*kind as i32).i64(*quota),
             R::AddErasureCodingPolicy { codec, data_units, parity_units, cell_size, options, rpc } => {
-                self.str(codec.as_bytes()).i32(i32::from(*data_units)).i32(i32::from(*parity_units));
+                self.str(codec.as_bytes()).i32(*data_units).i32(*parity_units);
                 self.i32(*cell_size as i32).i32(options.len() as i32);
                 for (key, value) in options {
                     self.str(key.as_bytes()).str(value.as_bytes());

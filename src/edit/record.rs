@@ -234,8 +234,8 @@ pub enum Record<'a> {
     /// 49
     AddErasureCodingPolicy {
         codec: Text<'a>,
-        data_units: u8,
-        parity_units: u8,
+        data_units: i32,
+        parity_units: i32,
         cell_size: u32,
         options: Vec<(Text<'a>, Text<'a>)>,
         rpc: Option<RpcIds>,

@@ -50,12 +50,10 @@ impl Policies {
 
     /// The policy that has the name or the layout of one to be added.
     pub fn same_as(&self, new: &ErasureCodingPolicy) -> Option<&ErasureCodingPolicy> {
-        self.all
-            .values()
-            .find(|p| {
-                let layout = |p: &ErasureCodingPolicy| (p.units, p.stripe.cell_size);
-                p.name == new.name || p.codec == new.codec && layout(p) == layout(new) && p.options == new.options
-            })
+        self.all.values().find(|p| {
+            let layout = |p: &ErasureCodingPolicy| (p.units, p.stripe.cell_size);
+            p.name == new.name || p.codec == new.codec && layout(p) == layout(new) && p.options == new.options
+        })
     }
 
     /// Number of the next policy that is added; `None` if there are as many as there may be.

@@ -56,17 +56,9 @@ pub struct Stripe {
 }
 
 impl Stripe {
-    /// Whether a policy in an image or a log may say so: up to 16 units of each kind, and cells.
-    ///
-    /// Quirk: policies_of_no_units_are_kept_and_not_used: Hadoop lets policies of no data or no parity blocks be added, set and saved
-    pub fn is_legal(&self) -> bool {
-        let units = |n: u8| u32::from(n) <= UNITS_MAX;
-        units(self.data_units) && units(self.parity_units) && self.cell_size.cast_signed() > 0
-    }
-
-    /// Whether directories and files may get it: one that is legal, with data and parity.
+    /// Whether directories and files may get it: one with data, parity and cells.
     pub fn is_usable(&self) -> bool {
-        self.is_legal() && self.data_units > 0 && self.parity_units > 0
+        self.data_units > 0 && self.parity_units > 0 && self.cell_size.cast_signed() > 0
     }
 
     /// Data and parity blocks.
@@ -91,6 +83,37 @@ impl Stripe {
     }
 }
 
+/// Data and parity blocks as an image or a log tells them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub struct Units {
+    /// Data blocks of a group.
+    pub data: i32,
+    /// Parity blocks of a group.
+    pub parity: i32,
+}
+
+impl Units {
+    /// Whether a policy in an image or a log may say so.
+    ///
+    /// Quirk: policies_of_no_units_are_kept_and_not_used: Hadoop lets policies of no data or no parity blocks be added, set and saved, and of
+    /// any numbers whose sum, which may overflow, is no more than 16
+    pub fn is_legal(self) -> bool {
+        self.data.wrapping_add(self.parity) <= UNITS_MAX.cast_signed()
+    }
+
+    /// The layout with them; of numbers that no group has, one that is not usable.
+    pub fn stripe(self, cell_size: u32) -> Stripe {
+        let units = |n: i32| u8::try_from(n).ok().filter(|n| u32::from(*n) <= UNITS_MAX).unwrap_or(0);
+        Stripe { data_units: units(self.data), parity_units: units(self.parity), cell_size }
+    }
+}
+
+impl From<Stripe> for Units {
+    fn from(stripe: Stripe) -> Units {
+        Units { data: stripe.data_units.into(), parity: stripe.parity_units.into() }
+    }
+}
+
 /// A policy.
 #[derive(Clone, PartialEq, Eq, Debug, Hash)]
 pub struct ErasureCodingPolicy {
@@ -100,6 +123,8 @@ pub struct ErasureCodingPolicy {
     pub name: Arc<str>,
     /// Codec.
     pub codec: Arc<str>,
+    /// Data and parity blocks as they were told.
+    pub units: Units,
     /// Layout of a block group.
     pub stripe: Stripe,
     /// Options of the codec that Hadoop does not interpret, by key.
@@ -110,11 +135,18 @@ pub struct ErasureCodingPolicy {
 
 impl ErasureCodingPolicy {
     /// A disabled policy under the name that its codec and layout give it.
-    pub fn new(id: u8, codec: &str, stripe: Stripe, mut options: Vec<(Arc<str>, Arc<str>)>) -> ErasureCodingPolicy {
+    pub fn new(
+        id: u8,
+        codec: &str,
+        units: Units,
+        cell_size: u32,
+        mut options: Vec<(Arc<str>, Arc<str>)>,
+    ) -> ErasureCodingPolicy {
         options.sort();
-        let Stripe { data_units, parity_units, cell_size } = stripe;
-        let name = format!("{}-{data_units}-{parity_units}-{}k", codec.to_uppercase(), cell_size / 1024).into();
-        ErasureCodingPolicy { id, name, codec: codec.into(), stripe, options, state: PolicyState::Disabled }
+        let Units { data, parity } = units;
+        let name = format!("{}-{data}-{parity}-{}k", codec.to_uppercase(), cell_size / 1024).into();
+        let (codec, stripe) = (codec.into(), units.stripe(cell_size));
+        ErasureCodingPolicy { id, name, codec, units, stripe, options, state: PolicyState::Disabled }
     }
 
     /// Whether it is one that every file system has.
@@ -124,23 +156,27 @@ impl ErasureCodingPolicy {
 
     /// The policy as Java prints it.
     pub fn describe(&self) -> String {
-        let ErasureCodingPolicy { id, name, codec, stripe, options, .. } = self;
-        let Stripe { data_units, parity_units, cell_size } = stripe;
+        let ErasureCodingPolicy { id, name, codec, units, stripe, options, .. } = self;
+        let (Units { data, parity }, cell_size) = (units, stripe.cell_size);
         let options: String = options.iter().map(|(key, value)| format!(", {key}={value}")).collect();
         format!(
-            "ErasureCodingPolicy=[Name={name}, Schema=[ECSchema=[Codec={codec}, numDataUnits={data_units}, numParityUnits={parity_units}{options}]], CellSize={cell_size}, Id={id}]"
+            "ErasureCodingPolicy=[Name={name}, Schema=[ECSchema=[Codec={codec}, numDataUnits={data}, numParityUnits={parity}{options}]], CellSize={cell_size}, Id={id}]"
         )
     }
 
     /// The policies that every file system has, disabled.
     pub fn built_in() -> impl Iterator<Item = ErasureCodingPolicy> {
-        BUILT_IN.into_iter().map(|(id, name, codec, data_units, parity_units)| ErasureCodingPolicy {
-            id,
-            name: name.into(),
-            codec: codec.into(),
-            stripe: Stripe { data_units, parity_units, cell_size: 1 << 20 },
-            options: Vec::new(),
-            state: PolicyState::Disabled,
+        BUILT_IN.into_iter().map(|(id, name, codec, data_units, parity_units)| {
+            let units = Units { data: data_units.into(), parity: parity_units.into() };
+            ErasureCodingPolicy {
+                id,
+                name: name.into(),
+                codec: codec.into(),
+                units,
+                stripe: units.stripe(1 << 20),
+                options: Vec::new(),
+                state: PolicyState::Disabled,
+            }
         })
     }
 }
@@ -167,7 +203,28 @@ mod tests {
     #[test]
     fn names_follow_from_codec_and_layout() {
         for policy in ErasureCodingPolicy::built_in() {
-            assert_eq!(ErasureCodingPolicy::new(policy.id, &policy.codec, policy.stripe, Vec::new()), policy);
+            let named = ErasureCodingPolicy::new(policy.id, &policy.codec, policy.units, 1 << 20, Vec::new());
+            assert_eq!(named, policy);
+        }
+    }
+
+    #[test]
+    fn units_of_which_no_group_is_are_told_as_they_are_and_not_used() {
+        for (data, parity, legal) in [
+            (6, 3, true),
+            (16, 0, true),
+            (16, 1, false),
+            (-1, 2, true),
+            (20, -10, true),
+            (i32::MAX, i32::MAX, true),
+            (i32::MIN, -1, false),
+        ] {
+            let units = Units { data, parity };
+            assert_eq!(units.is_legal(), legal, "{units:?}");
+            let policy = ErasureCodingPolicy::new(70, "rs", units, 1 << 20, Vec::new());
+            assert_eq!((&*policy.name, policy.units), (&*format!("RS-{data}-{parity}-1024k"), units));
+            assert_eq!(policy.stripe.is_usable(), (data, parity) == (6, 3) || (data, parity) == (16, 1));
+            assert!(u32::from(policy.stripe.units()) <= 2 * UNITS_MAX);
         }
     }
 }

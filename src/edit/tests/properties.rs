@@ -179,7 +179,7 @@ fn blocks_and_secrets() -> impl Strategy<Value = Owned> {
             .prop_map(|(id, expiry, key)| Record::UpdateMasterKey { id, expiry, key: key.map(Into::into) }),
         (directive, rpc()).prop_map(|(directive, rpc)| Record::ModifyCacheDirective { directive, rpc }),
         (pool, rpc()).prop_map(|(pool, rpc)| Record::AddCachePool { pool, rpc }),
-        (text(), any::<[u8; 2]>(), 0..i32::MAX as u32, proptest::collection::vec((text(), text()), 0..3), rpc())
+        (text(), any::<[i32; 2]>(), 0..i32::MAX as u32, proptest::collection::vec((text(), text()), 0..3), rpc())
             .prop_map(|(codec, units, cell_size, options, rpc)| Record::AddErasureCodingPolicy {
                 codec,
                 data_units: units[0],

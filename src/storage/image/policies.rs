@@ -3,7 +3,7 @@
 use hadoop_proto::wire::{Cursor, Sink, Value, WireError};
 use namespace::erasure_coding::Policies;
 use std::sync::Arc;
-use vocab::erasure_coding::{ErasureCodingPolicy, LAST, PolicyState, Stripe, UNITS_MAX};
+use vocab::erasure_coding::{ErasureCodingPolicy, LAST, PolicyState, Units};
 
 /// Bytes of an `ErasureCodingSection`. Of the built-in policies it holds no more than number and state.
 pub fn encode(policies: &Policies) -> Vec<u8> {
@@ -26,8 +26,8 @@ pub fn encode(policies: &Policies) -> Vec<u8> {
 fn schema(policy: &ErasureCodingPolicy) -> Vec<u8> {
     let mut m = Vec::new();
     m.put_bytes_field(1, policy.codec.as_bytes());
-    m.put_varint_field(2, policy.stripe.data_units.into());
-    m.put_varint_field(3, policy.stripe.parity_units.into());
+    m.put_varint_field(2, policy.units.data.cast_unsigned().into());
+    m.put_varint_field(3, policy.units.parity.cast_unsigned().into());
     for (key, value) in &policy.options {
         let mut option = Vec::new();
         option.put_bytes_field(1, key.as_bytes());
@@ -91,15 +91,12 @@ fn decode_policy(message: &[u8], known: &Policies) -> Result<ErasureCodingPolicy
     }
     let (codec, data, parity, mut options) = decode_schema(schema.ok_or_else(|| wrong("has no schema"))?)?;
     options.sort();
-    let units = |n: Option<u64>| u8::try_from(n?).ok().filter(|n| u32::from(*n) <= UNITS_MAX);
-    let (Some(data_units), Some(parity_units)) = (units(data), units(parity)) else {
-        return Err(wrong("has no legal number of units"));
-    };
-    let stripe = Stripe { data_units, parity_units, cell_size };
-    if !stripe.is_legal() {
+    let units = data.zip(parity).map(|(data, parity)| Units { data: data as i32, parity: parity as i32 });
+    let units = units.filter(|units| units.is_legal()).ok_or_else(|| wrong("has no legal number of units"))?;
+    if cell_size.cast_signed() <= 0 {
         return Err(wrong("has no cells"));
     }
-    let policy = ErasureCodingPolicy::new(id, &codec, stripe, options);
+    let policy = ErasureCodingPolicy::new(id, &codec, units, cell_size, options);
     Ok(ErasureCodingPolicy { name: name.unwrap_or_else(|| policy.name.clone()), state: state()?, ..policy })
 }
 
@@ -138,14 +135,29 @@ mod tests {
     #[test]
     fn nothing_is_dropped_between_decode_and_encode() {
         let mut policies = Policies::default();
-        let stripe = Stripe { data_units: 4, parity_units: 2, cell_size: 262_144 };
         let options = vec![("zkey".into(), "v".into()), ("note".into(), "made for tests".into())];
-        let policy = ErasureCodingPolicy::new(66, "rs", stripe, options);
+        let policy = ErasureCodingPolicy::new(66, "rs", Units { data: 4, parity: 2 }, 262_144, options);
         policies.insert(ErasureCodingPolicy { state: PolicyState::Removed, ..policy });
         policies.set_state("XOR-2-1-1024k", PolicyState::Enabled);
         let read = decode(&encode(&policies)).expect("decodes");
         assert_eq!(read.all(), policies.all());
         assert_eq!(&*read.by_id(66).expect("is there").name, "RS-4-2-256k");
+    }
+
+    #[test]
+    fn policies_of_units_that_are_no_numbers_of_blocks_are_kept_and_not_used() {
+        let policy = |id, data, parity| ErasureCodingPolicy::new(id, "rs", Units { data, parity }, 65_536, Vec::new());
+        let all = [(64, -1, 2), (65, 3, -1), (66, i32::MAX, i32::MAX), (67, i32::MIN, 1), (68, 20, -10)];
+        let mut policies = Policies::default();
+        all.into_iter().for_each(|(id, data, parity)| policies.insert(policy(id, data, parity)));
+        let section = encode(&policies);
+        // as Java writes -1 without a sign
+        assert!(section.windows(6).any(|bytes| bytes == [0x10, 0xff, 0xff, 0xff, 0xff, 0x0f]));
+        let read = decode(&section).expect("decodes");
+        assert_eq!(read.all(), policies.all());
+        assert!(all.into_iter().all(|(id, ..)| !read.by_id(id).expect("is there").stripe.is_usable()));
+        policies.insert(policy(69, 16, 1));
+        assert!(decode(&encode(&policies)).is_err());
     }
 
     #[test]

@@ -111,8 +111,8 @@ pub(super) fn erasure_coding(head: &Stanza) -> Built<wire::ErasureCodingSection>
             name: Some(policy.text("policyName")?.to_owned()),
             schema: Some(hdfs::EcSchemaProto {
                 codec_name: schema.text("codecName")?.to_owned(),
-                data_units: schema.number("dataUnits")?,
-                parity_units: schema.number("parityUnits")?,
+                data_units: schema.number::<i32>("dataUnits")?.cast_unsigned(),
+                parity_units: schema.number::<i32>("parityUnits")?.cast_unsigned(),
                 options: options.collect::<Built<_>>()?,
             }),
             cell_size: Some(policy.number("cellSize")?),
