@@ -9,6 +9,10 @@ use std::sync::Arc;
 const ALL: &str = "*";
 /// Pairs of a command and a user that are counted; what further users ask counts for none. Names are the callers' own choice, so there is an end.
 const PAIRS_MAX: usize = 50_000;
+/// Parts of windows of all pairs: with windows of many parts fewer pairs are counted.
+const PARTS_MAX: usize = 4 << 20;
+/// How often it is looked whether there is room again, in milliseconds: that looks at all pairs.
+const FORGET_MS: u64 = 1_000;
 
 /// What is counted, and what of it is told.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -57,6 +61,8 @@ type Buckets = Box<[Bucket]>;
 struct Counts {
     commands: HashMap<Box<str>, HashMap<Arc<str>, Buckets>>,
     pairs: usize,
+    /// When it was looked who may be forgotten.
+    forgot_ms: u64,
 }
 
 /// The counts.
@@ -83,14 +89,15 @@ impl Top {
         let buckets = match known {
             Some(buckets) => buckets,
             None => {
-                if counts.pairs >= PAIRS_MAX {
+                let parts = self.settings.windows_ms.len() * self.settings.buckets;
+                let most = PAIRS_MAX.min(PARTS_MAX / parts.max(1));
+                if counts.pairs >= most && now_ms.abs_diff(counts.forgot_ms) >= FORGET_MS {
                     self.forget(&mut counts, now_ms);
                 }
-                if counts.pairs >= PAIRS_MAX {
+                if counts.pairs >= most {
                     return;
                 }
                 counts.pairs += 1;
-                let parts = self.settings.windows_ms.len() * self.settings.buckets;
                 let users = counts.commands.entry(command.into()).or_default();
                 users.entry(user.clone()).or_insert_with(|| vec![Bucket::default(); parts].into())
             }
@@ -115,6 +122,7 @@ impl Top {
 
     /// Drops who has asked nothing for as long as the longest window.
     fn forget(&self, counts: &mut Counts, now_ms: u64) {
+        counts.forgot_ms = now_ms;
         let windows = || self.settings.windows_ms.iter().enumerate();
         counts.commands.values_mut().for_each(|users| {
             users.retain(|_, buckets| windows().any(|(at, ms)| self.sum(buckets, at, *ms, now_ms) > 0));
@@ -208,8 +216,26 @@ mod tests {
         for i in 0..PAIRS_MAX + 10 {
             top.count(1_000_000, "mkdirs", &format!("user{i}").into(), 1);
         }
-        assert_eq!(top.counts.lock().pairs, PAIRS_MAX);
+        let of = |top: &Top| {
+            let counts = top.counts.lock();
+            (counts.pairs, counts.forgot_ms)
+        };
+        assert_eq!(of(&top), (PAIRS_MAX, 1_000_000));
+        // not looked through for each new name
+        top.count(1_000_999, "mkdirs", &"other".into(), 1);
+        assert_eq!(of(&top), (PAIRS_MAX, 1_000_000));
+        top.count(1_001_000, "mkdirs", &"other".into(), 1);
+        assert_eq!(of(&top), (PAIRS_MAX, 1_001_000));
         top.count(2_000_000, "mkdirs", &"late".into(), 1);
         assert_eq!(top.counts.lock().pairs, 1);
+    }
+
+    #[test]
+    fn windows_of_many_parts_take_no_more_memory() {
+        let top = Top::new(TopSettings { windows_ms: [60_000, 120_000].into(), buckets: 60_000, users: 1 });
+        for i in 0..100 {
+            top.count(1_000_000, "mkdirs", &format!("user{i}").into(), 1);
+        }
+        assert_eq!(top.counts.lock().pairs, PARTS_MAX / 120_000);
     }
 }
