@@ -1,10 +1,10 @@
 //! `/imagetransfer`: images and finished segments for checkpointers and administrators, and the images that checkpointers bring
 //! (Hadoop's `ImageServlet`).
 
-use super::{Remote, Web, refuse};
+use super::{Parameters, Remote, Web, refuse};
 use crate::service::Shared;
 use axum::body::{Body, Bytes};
-use axum::extract::{ConnectInfo, Query, State};
+use axum::extract::{ConnectInfo, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use engine::HaState;
@@ -24,7 +24,7 @@ const CHUNKS_WAITING: usize = 4;
 /// An image that comes this much before its time is taken all the same: clocks of checkpointers are not ours.
 const EARLY: f64 = 0.75;
 
-type Parameters = HashMap<String, String>;
+type Asking = HashMap<String, String>;
 
 /// Limits of transfers.
 #[derive(Clone, Copy, Debug, Default)]
@@ -43,11 +43,11 @@ enum Asked {
     Segment(Txid, Txid),
 }
 
-fn number(parameters: &Parameters, name: &str) -> Option<u64> {
+fn number(parameters: &Asking, name: &str) -> Option<u64> {
     parameters.get(name)?.parse::<i64>().ok().map(|n| n as u64)
 }
 
-fn asked(parameters: &Parameters) -> Option<Asked> {
+fn asked(parameters: &Asking) -> Option<Asked> {
     let txid = |name: &str| number(parameters, name).map(Txid);
     let is = |name: &str| parameters.contains_key(name);
     match (is("getimage"), is("getedit")) {
@@ -64,7 +64,7 @@ fn storage_text(shared: &Shared) -> String {
     format!("{}:{}:{}:{}", own.layout_version, own.namespace_id, own.c_time, own.cluster_id)
 }
 
-fn other_storage(shared: &Shared, parameters: &Parameters) -> Option<Response> {
+fn other_storage(shared: &Shared, parameters: &Asking) -> Option<Response> {
     let (own, theirs) = (storage_text(shared), parameters.get("storageInfo")?);
     (own != *theirs).then(|| {
         let text = format!("This namenode has storage info {own} but the secondary expected {theirs}");
@@ -81,7 +81,7 @@ fn get_failed(what: &str) -> Response {
 }
 
 /// A file with its digest in the headers.
-pub(super) async fn get(State(web): State<Arc<Web>>, Query(parameters): Query<Parameters>) -> Response {
+pub(super) async fn get(State(web): State<Arc<Web>>, Parameters(parameters): Parameters) -> Response {
     let Some(shared) = web.node.get().and_then(|node| node.shared()) else { return loading() };
     let Some(wanted) = asked(&parameters) else { return get_failed("Illegal parameters to TransferFsImage") };
     if let Some(refused) = other_storage(&shared, &parameters) {
@@ -171,7 +171,7 @@ fn throttle(sent: u64, bytes_per_second: u64, since: Instant) {
 pub(super) async fn put(
     State(web): State<Arc<Web>>,
     ConnectInfo(remote): ConnectInfo<Remote>,
-    Query(parameters): Query<Parameters>,
+    Parameters(parameters): Parameters,
     headers: HeaderMap,
     body: Body,
 ) -> Response {

@@ -2,7 +2,7 @@
 
 use super::levels::Level;
 use super::{Parameters, Web, forbidden, pages};
-use axum::extract::{Query, State};
+use axum::extract::State;
 use axum::http::{Uri, header};
 use axum::response::{IntoResponse, Response};
 use std::sync::Arc;
@@ -13,12 +13,15 @@ const LOG_CLASS: &str = "org.slf4j.impl.Reload4jLoggerAdapter";
 const MARK: &str = "<!-- OUTPUT -->";
 
 /// Answers a request: `log` names the logger, `level` what it is to have.
-pub(super) async fn page(State(web): State<Arc<Web>>, Query(parameters): Parameters, uri: Uri) -> Response {
+pub(super) async fn page(State(web): State<Arc<Web>>, Parameters(parameters): Parameters, uri: Uri) -> Response {
     if let Some(refusal) = forbidden(&web, web.settings.log_readers.as_ref(), uri.path()).await {
         return refusal;
     }
-    let parameter = |name: &str| parameters.get(name).map(|text| text.trim()).filter(|text| !text.is_empty());
-    let outcome = parameter("log").map_or_else(String::new, |logger| outcome(&web, logger, parameter("level")));
+    // control characters are blanks, as in Java
+    let trimmed = |text: &'_ String| -> String { text.trim_matches(|c| c <= ' ').to_owned() };
+    let parameter = |name: &str| parameters.get(name).map(trimmed).filter(|text| !text.is_empty());
+    let outcome =
+        parameter("log").map_or_else(String::new, |logger| outcome(&web, &logger, parameter("level").as_deref()));
     let year = jiff::Zoned::now().year();
     let text = format!(
         "<html>\n<link rel='stylesheet' type='text/css' href='/static/hadoop.css'>\n<title>Log Level</title>\n<body>\n<h1>Log Level</h1>\n\n\

@@ -248,13 +248,37 @@ fn kind(path: &Path) -> &'static str {
     }
 }
 
-/// The bytes asked for by one `Range`, as far as there are such.
-fn range(headers: &HeaderMap, length: u64) -> Option<Range<u64>> {
-    let (first, last) = headers.get(header::RANGE)?.to_str().ok()?.strip_prefix("bytes=")?.split_once('-')?;
-    let range = match (first.is_empty(), last.is_empty()) {
-        (true, _) => length.saturating_sub(last.parse().ok()?)..length,
-        (false, true) => first.parse().ok()?..length,
-        (false, false) => first.parse().ok()?..length.min(last.parse::<u64>().ok()?.saturating_add(1)),
+/// What a request asks for of a file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Wanted {
+    All,
+    /// Some bytes that follow each other.
+    Part(Range<u64>),
+    /// Nothing that is there.
+    Nothing,
+}
+
+/// The bytes of a `Range` header. Ranges that do not make one together are not sent apart: the whole file is, as any server may.
+fn wanted(header: Option<&str>, length: u64) -> Wanted {
+    let Some(header) = header else { return Wanted::All };
+    let mut parts: Vec<Range<u64>> =
+        header.strip_prefix("bytes=").unwrap_or_default().split(',').filter_map(|one| range(one, length)).collect();
+    parts.sort_by_key(|part| part.start);
+    let Some(first) = parts.first().cloned() else { return Wanted::Nothing };
+    let joined = parts
+        .into_iter()
+        .try_fold(first, |joined, part| (part.start <= joined.end).then(|| joined.start..joined.end.max(part.end)));
+    joined.map_or(Wanted::All, Wanted::Part)
+}
+
+/// `first-last`, `first-` or `-count`; none if no byte of it is there.
+fn range(text: &str, length: u64) -> Option<Range<u64>> {
+    let (first, last) = text.split_once('-')?;
+    let number = |text: &str| text.trim().parse::<u64>().ok();
+    let range = match (first.trim().is_empty(), last.trim().is_empty()) {
+        (true, _) => length.saturating_sub(number(last)?)..length,
+        (false, true) => number(first)?..length,
+        (false, false) => number(first)?..length.min(number(last)?.saturating_add(1)),
     };
     (range.start < range.end).then_some(range)
 }
@@ -280,12 +304,16 @@ fn send(found: &Found, headers: &HeaderMap) -> io::Result<Response> {
     let value = |text: String| HeaderValue::from_str(&text).unwrap_or(HeaderValue::from_static(""));
     answer.insert(header::LAST_MODIFIED, value(modified));
     answer.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
-    let (status, wanted) = match range(headers, length) {
-        Some(range) => {
+    let (status, wanted) = match wanted(headers.get(header::RANGE).map(|v| v.to_str().unwrap_or_default()), length) {
+        Wanted::Part(range) => {
             answer.insert(header::CONTENT_RANGE, value(format!("bytes {}-{}/{length}", range.start, range.end - 1)));
             (StatusCode::PARTIAL_CONTENT, range)
         }
-        None => (StatusCode::OK, 0..length),
+        Wanted::Nothing => {
+            answer.insert(header::CONTENT_RANGE, value(format!("bytes */{length}")));
+            return Ok((StatusCode::RANGE_NOT_SATISFIABLE, answer).into_response());
+        }
+        Wanted::All => (StatusCode::OK, 0..length),
     };
     answer.insert(header::CONTENT_LENGTH, value((wanted.end - wanted.start).to_string()));
     let mut file = fs::File::open(&found.path)?;
@@ -323,13 +351,25 @@ mod tests {
             (grouped(14), grouped(3_000), grouped(1_234_567)),
             ("14".into(), "3,000".into(), "1,234,567".into())
         );
-        let of = |text: &'static str| {
-            let mut headers = HeaderMap::new();
-            headers.insert(header::RANGE, HeaderValue::from_static(text));
-            range(&headers, 14)
-        };
-        assert_eq!((of("bytes=2-5"), of("bytes=-4"), of("bytes=10-")), (Some(2..6), Some(10..14), Some(10..14)));
-        assert_eq!((of("bytes=20-30"), of("bytes=5-2"), of("lines=1-2"), of("bytes=x-")), (None, None, None, None));
-        assert_eq!(of("bytes=0-18446744073709551615"), Some(0..14));
+        let of = |text: &'static str| wanted(Some(text), 14);
+        for (text, part) in [
+            ("bytes=2-5", 2..6),
+            ("bytes=-4", 10..14),
+            ("bytes=-99", 0..14),
+            ("bytes=10-", 10..14),
+            ("bytes= 2 - 5", 2..6),
+            ("bytes=0-18446744073709551615", 0..14),
+            // what is not there is left out, and what touches is one
+            ("bytes=2-5,100-200", 2..6),
+            ("bytes=2-5,", 2..6),
+            ("bytes=6-7,2-5,2-3", 2..8),
+        ] {
+            assert_eq!(of(text), Wanted::Part(part), "{text}");
+        }
+        for text in ["bytes=20-30", "bytes=14-", "bytes=-0", "bytes=5-2", "bytes=x-", "bytes=", "lines=1-2", ""] {
+            assert_eq!(of(text), Wanted::Nothing, "{text}");
+        }
+        assert_eq!((of("bytes=0-1,5-6"), wanted(None, 14)), (Wanted::All, Wanted::All));
+        assert_eq!(wanted(Some("bytes=0-3"), 0), Wanted::Nothing);
     }
 }

@@ -28,7 +28,8 @@ pub use listen::{Remote, Server, bind};
 pub use logs::Logs;
 
 use axum::Router;
-use axum::extract::{Query, Request, State};
+use axum::extract::{FromRequestParts, Query, Request, State};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
@@ -124,7 +125,20 @@ impl Web {
 }
 
 type Shared = State<Arc<Web>>;
-type Parameters = Query<HashMap<String, String>>;
+
+/// What stands behind the `?` of an address. Of several values of one name the first counts, as in Java.
+struct Parameters(HashMap<String, String>);
+
+impl<S: Send + Sync> FromRequestParts<S> for Parameters {
+    type Rejection = <Query<Vec<(String, String)>> as FromRequestParts<S>>::Rejection;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Parameters, Self::Rejection> {
+        let Query(pairs) = Query::<Vec<(String, String)>>::from_request_parts(parts, state).await?;
+        let mut first = HashMap::new();
+        pairs.into_iter().for_each(|(name, value)| _ = first.entry(name).or_insert(value));
+        Ok(Parameters(first))
+    }
+}
 
 /// All pages. Features that come later bring a router of their own.
 pub fn router(web: Arc<Web>) -> Router {
@@ -139,9 +153,9 @@ pub fn router(web: Arc<Web>) -> Router {
         .route("/fsck", get(fsck::page))
         .route("/stacks", get(stacks_page))
         .route("/logLevel", get(log_level::page))
-        .route("/logs", get(logs::page))
-        .route("/logs/", get(logs::page))
-        .route("/logs/{*path}", get(logs::page))
+        .route("/logs", get(logs::page).post(logs::page))
+        .route("/logs/", get(logs::page).post(logs::page))
+        .route("/logs/{*path}", get(logs::page).post(logs::page))
         .route("/imagetransfer", get(image::get).put(image::put))
         .fallback(async |request: Request| pages::error(StatusCode::NOT_FOUND, request.uri().path(), "Not Found"))
         .method_not_allowed_fallback(async |request: Request| {
@@ -212,7 +226,7 @@ async fn forbidden(web: &Web, administrators: Option<&AccessList>, path: &str) -
     Some(pages::error(StatusCode::FORBIDDEN, path, "Unauthenticated users are not authorized to access this page."))
 }
 
-async fn jmx_page(State(web): Shared, Query(parameters): Parameters, uri: Uri) -> Response {
+async fn jmx_page(State(web): Shared, Parameters(parameters): Parameters, uri: Uri) -> Response {
     if let Some(refusal) = forbidden(&web, web.settings.administrators.as_ref(), uri.path()).await {
         return refusal;
     }
@@ -237,7 +251,7 @@ async fn prometheus(State(web): Shared, request: Request) -> Response {
 }
 
 /// The format follows the `Accept` header alone. A key that is not set is a 404 without a body.
-async fn conf(State(web): Shared, headers: HeaderMap, Query(parameters): Parameters, uri: Uri) -> Response {
+async fn conf(State(web): Shared, headers: HeaderMap, Parameters(parameters): Parameters, uri: Uri) -> Response {
     if let Some(refusal) = forbidden(&web, web.settings.administrators.as_ref(), uri.path()).await {
         return refusal;
     }

@@ -13,10 +13,10 @@ mod summary;
 mod walk;
 
 use super::caller::caller_of;
-use super::{Remote, Web};
+use super::{Parameters, Remote, Web};
 use crate::service::{Shared, audit, refusal_text, superuser};
 use axum::body::{Body, Bytes};
-use axum::extract::{ConnectInfo, Query, State};
+use axum::extract::{ConnectInfo, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use std::collections::{HashMap, HashSet};
@@ -142,7 +142,7 @@ enum End {
 pub(super) async fn page(
     State(web): State<Arc<Web>>,
     ConnectInfo(remote): ConnectInfo<Remote>,
-    Query(parameters): Query<HashMap<String, String>>,
+    Parameters(parameters): Parameters,
 ) -> Response {
     let Some(shared) = web.node.get().and_then(|node| node.shared()) else {
         return (StatusCode::SERVICE_UNAVAILABLE, "NameNode is still loading.").into_response();
