@@ -176,6 +176,10 @@ impl Blocks {
     pub fn block_count_of(&self, node: &Node) -> u64 {
         self.registry.volumes_of(node).map(Volume::block_count).sum()
     }
+    /// Bytes of memory of the storages' lists of blocks.
+    pub fn replica_memory(&self) -> usize {
+        self.registry.volumes().map(|volume| volume.blocks.memory_bytes()).sum()
+    }
     /// Racks in name order with their nodes.
     pub fn racks(&self) -> impl Iterator<Item = (&std::sync::Arc<str>, &[NodeNumber])> {
         self.registry.topology.racks()

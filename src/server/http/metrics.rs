@@ -91,11 +91,13 @@ pub(super) fn memory() -> Attributes {
     ]
 }
 
-/// What the parts of the namespace take, in bytes of pages that are in use; what is not in them (past, storages' lists of blocks, queues, connections) is the
+/// What the parts of the namespace take, in bytes of pages that are in use; what is not in them (past, queues, connections, the allocator's) is the
 /// difference to the anonymous memory of the process.
 pub(super) fn parts(beans: &NameNodeBeans) -> Attributes {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let (store, tree) = beans.shared.engine.lock().read("jmx", |state| (state.store.memory(), state.tree.memory()));
+    let lock = beans.shared.engine.lock();
+    let (store, tree) = lock.read("jmx", |state| (state.store.memory(), state.tree.memory()));
+    let replicas = lock.read("jmx", |state| state.blocks.replica_memory());
     let store = [
         ("Inodes", store.inodes),
         ("Blocks", store.blocks),
@@ -104,6 +106,7 @@ pub(super) fn parts(beans: &NameNodeBeans) -> Attributes {
         ("InodeIndex", store.inode_index),
         ("BlockIndex", store.block_index),
         ("Shared", store.shared),
+        ("Replicas", replicas),
     ];
     let mut attributes: Attributes =
         store.into_iter().chain(tree).map(|(name, bytes)| (name, (bytes as u64).into())).collect();
