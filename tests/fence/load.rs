@@ -8,6 +8,7 @@ use prost::Message;
 use rpc::client::{CallOptions, ClientSettings};
 use std::collections::HashMap;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 /// Connections.
 const WRITERS: i32 = 8;
@@ -15,6 +16,11 @@ const WRITERS: i32 = 8;
 const ROUNDS: i32 = 50;
 /// Files with a block that are deleted.
 const FILES: usize = 12;
+/// Connections with many calls under way at a time.
+const STREAMS: i32 = 1;
+/// Calls that each of them keeps under way, and rounds of so many.
+const UNDER_WAY: i32 = 24;
+const STREAM_ROUNDS: i32 = 200;
 /// Call numbers of the load start here, so that no other connection's are meant.
 const FIRST_CALL: i32 = 1_000_000;
 
@@ -34,8 +40,53 @@ pub fn run(port: u16) -> Calls {
             asked.extend(task.await.expect("a writer"));
         }
     });
+    block_on(async {
+        let tasks: Vec<_> = (0..STREAMS).map(|stream| tokio::spawn(stream_of_calls(port, WRITERS + stream))).collect();
+        for task in tasks {
+            asked.extend(task.await.expect("a stream"));
+        }
+    });
     deletions(port);
     asked
+}
+
+/// Calls of many callers on one connection: their thread may make them durable itself.
+async fn stream_of_calls(port: u16, writer: i32) -> Calls {
+    let settings = ClientSettings::new(CLIENT_PROTOCOL, 1, "hdfs");
+    let peer = SocketAddr::from(([127, 0, 0, 1], port));
+    let client = rpc::client::Client::connect(peer, settings).await.expect("connects");
+    let first = FIRST_CALL * (writer + 1);
+    let client = Arc::new(client);
+    let caller = |caller: i32| {
+        let client = client.clone();
+        async move {
+            let mut asked = Calls::new();
+            for round in 0..STREAM_ROUNDS {
+                let number = first + round * UNDER_WAY + caller;
+                let path = format!("/w{writer}/s{number}");
+                let body = mkdirs(&path).encode_to_vec();
+                let options = CallOptions { call_id: Some(number), ..CallOptions::default() };
+                client.call_with(options, "mkdirs", &body).await.unwrap_or_else(|e| panic!("mkdirs: {e}"));
+                asked.insert(number, Asked { method: "mkdirs", path: path.into_bytes() });
+            }
+            asked
+        }
+    };
+    let callers: Vec<_> = (0..UNDER_WAY).map(|n| tokio::spawn(caller(n))).collect();
+    let mut asked = Calls::new();
+    for caller in callers {
+        asked.extend(caller.await.expect("a caller"));
+    }
+    asked
+}
+
+fn mkdirs(path: &str) -> MkdirsRequestProto {
+    MkdirsRequestProto {
+        src: path.into(),
+        masked: FsPermissionProto { perm: 0o755 },
+        create_parent: true,
+        unmasked: None,
+    }
 }
 
 async fn write(port: u16, writer: i32) -> Calls {
@@ -60,7 +111,7 @@ async fn write(port: u16, writer: i32) -> Calls {
 /// The calls of a round: method, path of the record, body.
 fn calls(directory: &str, file: &str, holder: &str) -> Vec<(&'static str, String, Vec<u8>)> {
     let mode = |perm| FsPermissionProto { perm };
-    let mkdirs = MkdirsRequestProto { src: directory.into(), masked: mode(0o755), create_parent: true, unmasked: None };
+    let mkdirs = mkdirs(directory);
     let create = CreateRequestProto {
         src: file.into(),
         masked: mode(0o644),

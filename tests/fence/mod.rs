@@ -72,7 +72,12 @@ fn nothing_leaves_before_its_sync() {
     let events = trace::parse(&text).unwrap_or_else(|error| panic!("{}: {error}", out.display()));
     let names = directories.map(|directory| directory.display().to_string());
     let seen = check::check(&events, &names, &asked).unwrap_or_else(|error| panic!("{error}"));
-    println!("{} events: {seen:?}", events.len());
+    let edits = format!("{}/current/edits_", names[0]);
+    let own = trace::syncs_of_senders(&text, &edits).unwrap_or_else(|error| panic!("{}: {error}", out.display()));
+    println!("{} events: {seen:?}, {own} syncs by threads that answer", events.len());
+    if own == 0 {
+        skip("that connections make calls durable themselves was not seen: syncs take too long here");
+    }
     assert_eq!(seen.answers, asked.len(), "every call was answered and its record found");
     assert!(seen.orders > 0, "DataNodes were told to delete: {seen:?}");
     assert!(seen.syncs < seen.records, "some records shared a sync: {seen:?}");

@@ -20,6 +20,24 @@ pub enum Event {
     End { call: usize, result: i64 },
 }
 
+/// How many syncs of files below `folder` threads have made that also sent something to a peer.
+///
+/// # Errors
+/// A line that cannot be understood.
+pub fn syncs_of_senders(text: &str, folder: &str) -> Result<usize, String> {
+    let mut threads: std::collections::HashMap<&str, (bool, usize)> = std::collections::HashMap::new();
+    for line in text.lines() {
+        let (thread, rest) = line.split_once(' ').ok_or("no thread")?;
+        let told = threads.entry(thread).or_default();
+        match begin(rest.trim_start(), 0).flatten() {
+            Some(Event::Write { target: Target::Peer(_), .. }) => told.0 = true,
+            Some(Event::Sync { file, .. }) => told.1 += usize::from(file.starts_with(folder)),
+            _ => {}
+        }
+    }
+    Ok(threads.into_values().filter(|(sends, _)| *sends).map(|(_, syncs)| syncs).sum())
+}
+
 /// All events of a trace. Calls on other things than files and TCP connections are left out.
 ///
 /// # Errors
@@ -152,5 +170,6 @@ fn lines_of_a_trace() {
         Event::End { call: 5, result: -1 },
     ];
     assert_eq!(parse(text).unwrap(), expected);
+    assert_eq!((syncs_of_senders(text, "/e"), syncs_of_senders(text, "/f")), (Ok(1), Ok(0)));
     assert!(parse("12 nonsense").is_err());
 }
