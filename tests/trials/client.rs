@@ -324,6 +324,13 @@ impl Client {
         Ok(self.call::<IsFileClosedResponseProto>("isFileClosed", &request)?.result)
     }
 
+    /// Number of the last transaction in the edits.
+    pub fn last_transaction(&self) -> i64 {
+        let request = GetCurrentEditLogTxidRequestProto {};
+        let answer = self.call::<GetCurrentEditLogTxidResponseProto>("getCurrentEditLogTxid", &request);
+        answer.unwrap_or_else(|e| panic!("getCurrentEditLogTxid: {e}")).txid
+    }
+
     pub fn content_summary(&self, path: &str) -> Answer<ContentSummaryProto> {
         let request = GetContentSummaryRequestProto { path: path.into() };
         Ok(self.call::<GetContentSummaryResponseProto>("getContentSummary", &request)?.summary)

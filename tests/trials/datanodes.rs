@@ -10,7 +10,7 @@ use super::datanode::DataNode;
 use super::fixture::{Fixture, shared};
 use super::write;
 use crate::support::http::jmx;
-use crate::support::namenode::format;
+use crate::support::namenode::{Kind, format};
 use crate::support::work::wait_until;
 
 fn must_register(answer: Answer<hadoop_proto::datanode::HeartbeatResponseProto>) -> bool {
@@ -116,6 +116,49 @@ fn t84_addresses_of_data_nodes_are_host_and_port() {
     let entry = live.as_object().expect("an object").values().next().expect("the DataNode");
     assert_eq!(entry["infoAddr"], "127.0.0.1:21001");
     assert_eq!(entry["xferaddr"], "127.0.0.1:20001");
+}
+
+/// As above, the other half: over IPv6, then IPv4 beside it, and excluded by an address in brackets.
+#[test]
+fn t84_a_data_node_on_an_ipv6_address() {
+    if Kind::under_test() == Kind::Java {
+        // left out there: Hadoop runs with java.net.preferIPv4Stack, and does not bind to such an address
+        return;
+    }
+    let Some(mut fixture) = Fixture::prepared("t84", &[("dfs.namenode.rpc-bind-host", "::")]) else { return };
+    let hosts = fixture.work.join("exclude");
+    std::fs::write(&hosts, "").expect("exclude");
+    fixture.site.set("dfs.hosts.exclude", hosts.display());
+    format(fixture.kind, &fixture.site);
+    fixture.launch();
+    let address = std::net::SocketAddr::from((std::net::Ipv6Addr::LOCALHOST, fixture.port()));
+    let mut node = DataNode::at(address, 1);
+    node.registration.datanode_id.info_port = 9864;
+    node.registration.datanode_id.xfer_port = 9866;
+    node.join();
+    DataNode::start(fixture.port(), 2);
+    let entries = || {
+        let live = jmx(fixture.http_port(), "NameNodeInfo", "LiveNodes").expect("NameNodeInfo");
+        let live: serde_json::Value = serde_json::from_str(live.as_str().expect("text")).expect("JSON");
+        let text = |entry: &serde_json::Value, key: &str| entry[key].as_str().expect("text").to_owned();
+        let entry = |(name, entry): (&String, &serde_json::Value)| {
+            (name.clone(), text(entry, "infoAddr"), text(entry, "xferaddr"), text(entry, "adminState"))
+        };
+        live.as_object().expect("an object").iter().map(entry).collect::<Vec<_>>()
+    };
+    let seen = entries();
+    assert_eq!(seen.len(), 2, "{seen:?}");
+    for (_, info, transfer, _) in &seen {
+        for (address, port) in [(info, [9864, 21_002]), (transfer, [9866, 20_002])] {
+            let parsed: std::net::SocketAddr = address.parse().unwrap_or_else(|e| panic!("{address}: {e}"));
+            assert!(parsed.ip().is_loopback() && port.contains(&parsed.port()), "{address}");
+        }
+    }
+    std::fs::write(&hosts, "[::1]:9866\n").expect("exclude");
+    let request = RefreshNodesRequestProto {};
+    fixture.superuser().call::<RefreshNodesResponseProto>("refreshNodes", &request).expect("refreshNodes");
+    let states: Vec<_> = entries().into_iter().map(|(_, _, transfer, state)| (transfer, state)).collect();
+    assert!(states.iter().all(|(at, state)| at.starts_with('[') == (state != "In Service")), "{states:?}");
 }
 
 /// apache/hadoop#6906 (HDFS-17559).

@@ -69,9 +69,9 @@ fn t01_concat_onto_a_target_that_has_no_blocks() {
 /// pravega/pravega#1338, bigdatagenomics/adam#1478, #1467.
 #[test]
 fn t02_concat_preconditions_one_by_one() {
-    let Some(node) = shared() else { return };
-    let client = node.superuser();
-    let mut datanode = node.datanode();
+    let Some(fixture) = Fixture::start("t02", &[]) else { return };
+    let client = fixture.superuser();
+    let mut datanode = DataNode::start(fixture.port(), 1);
     for (file, bytes) in [("t", 10), ("s1", 20), ("s2", 30)] {
         write(&client, &mut datanode, &format!("/t02/{file}"), &[bytes]);
     }
@@ -89,7 +89,7 @@ fn t02_concat_preconditions_one_by_one() {
     allow(&client, "/t02/kept");
     try_snapshot(&client, "/t02/kept", "s1").expect("createSnapshot");
     let illegal = "org.apache.hadoop.HadoopIllegalArgumentException";
-    let before = client.names("/t02");
+    let (before, last) = (client.names("/t02"), client.last_transaction());
     for (what, target, sources) in [
         ("an open target", "/t02/open", &["/t02/s1"][..]),
         ("a source without blocks", "/t02/t", &["/t02/empty"]),
@@ -108,6 +108,7 @@ fn t02_concat_preconditions_one_by_one() {
     refused(concat(&client, "/t02/t", &[]), "java.lang.IllegalArgumentException", "");
     refused(concat(&client, "/.reserved/raw/t02/t", &["/t02/s1"]), "java.io.IOException", "");
     assert_eq!(client.names("/t02"), before);
+    assert_eq!(client.last_transaction(), last, "no refusal is in the edits");
     client.set_replication("/t02/s1", 2).expect("setReplication");
     concat(&client, "/t02/t", &["/t02/s1", "/t02/s2"]).expect("another replication is no obstacle");
     concat(&client, "/t02/big", &["/t02/t"]).expect("nor is a smaller block size");

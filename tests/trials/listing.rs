@@ -116,6 +116,12 @@ fn t13_missing_paths_are_absent_or_an_error_by_call() {
     refused(client.block_locations(missing), "java.io.FileNotFoundException", absent);
     refused(client.content_summary(missing), "java.io.FileNotFoundException", absent);
     refused(client.is_file_closed(missing), "java.io.FileNotFoundException", absent);
+    let acl = |src: &str| {
+        let request = GetAclStatusRequestProto { src: src.into() };
+        client.call::<GetAclStatusResponseProto>("getAclStatus", &request)
+    };
+    refused(acl(missing), "java.io.FileNotFoundException", "cannot find /t13/nope");
+    assert_eq!(acl("/t13/d").expect("getAclStatus").result.owner, "hdfs");
     let not_a_file = "Path is not a file: /t13/d";
     refused(client.block_locations("/t13/d"), "java.io.FileNotFoundException", not_a_file);
     refused(client.is_file_closed("/t13/d"), "java.io.FileNotFoundException", not_a_file);

@@ -68,6 +68,73 @@ fn t31_snapshot_diff_rename_away_and_back() {
     assert_eq!(entries, ["- over", "M ", "M d", "R foo -> d/in"]);
 }
 
+/// Entries of all pages of a report, sorted, and the number of pages.
+fn paged(client: &Client, root: &str, from: &str, to: &str) -> (Vec<String>, usize) {
+    let (mut entries, mut pages, mut cursor) = (Vec::new(), 0, None);
+    loop {
+        let request = GetSnapshotDiffReportListingRequestProto {
+            snapshot_root: root.to_owned(),
+            from_snapshot: from.to_owned(),
+            to_snapshot: to.to_owned(),
+            cursor,
+        };
+        let answer: GetSnapshotDiffReportListingResponseProto =
+            client.call("getSnapshotDiffReportListing", &request).expect("getSnapshotDiffReportListing");
+        let page = answer.diff_report;
+        pages += 1;
+        let lists = [("M", page.modified_entries), ("+", page.created_entries), ("-", page.deleted_entries)];
+        for (label, list) in lists {
+            entries.extend(list.iter().map(|entry| {
+                let path = String::from_utf8_lossy(&entry.fullpath).into_owned();
+                let target = entry.target_path.as_ref().map(|target| String::from_utf8_lossy(target).into_owned());
+                format!("{label} {path} {target:?} {} {:?}", entry.is_reference, entry.file_id)
+            }));
+        }
+        match page.cursor {
+            Some(next) if !(next.start_path.is_empty() && next.index == -1) => cursor = Some(next),
+            _ => break,
+        }
+        assert!(pages < 100, "pages without an end");
+    }
+    entries.sort();
+    (entries, pages)
+}
+
+/// As above, the paged call: one entry a page, then all in one.
+#[test]
+fn t31_pages_of_a_report_hold_what_one_page_does() {
+    let limit = "dfs.namenode.snapshotdiff.listing.limit";
+    let Some(mut fixture) = Fixture::start("t31", &[(limit, "1")]) else { return };
+    let client = fixture.superuser();
+    client.mkdirs("/s").expect("mkdirs");
+    for file in ["foo", "other"] {
+        client.touch(&format!("/s/{file}")).expect("create");
+    }
+    allow(&client, "/s");
+    snapshot(&client, "/s", "s0");
+    assert!(client.rename("/s/foo", "/s/bar").expect("rename"));
+    assert!(client.rename("/s/bar", "/s/foo").expect("rename"));
+    snapshot(&client, "/s", "s1");
+    client.touch("/s/more").expect("create");
+    assert!(client.delete("/s/other", false).expect("delete"));
+    snapshot(&client, "/s", "s2");
+    let ask = |client: &Client| {
+        let pairs = [("s0", "s1"), ("s0", "s2"), ("s1", "s2"), ("s2", "s0"), ("s0", "s0")];
+        pairs.map(|(from, to)| paged(client, "/s", from, to))
+    };
+    let one_by_one = ask(&client);
+    fixture.site.set(limit, 1000);
+    fixture.restart();
+    let at_once = ask(&fixture.superuser());
+    for (small, large) in one_by_one.iter().zip(&at_once) {
+        assert_eq!(small.0, large.0);
+        assert_eq!(large.1, 1, "{large:?}");
+        assert!(small.1 + 1 >= small.0.len(), "one entry a page: {small:?}");
+    }
+    assert_eq!(at_once[0].0.len(), 3, "M of the directory, and foo gone and come: {at_once:?}");
+    assert!(at_once[4].0.is_empty());
+}
+
 /// apache/hadoop#5738 (HDFS-17045).
 #[test]
 fn t34_file_renamed_out_of_a_snapshottable_tree_can_be_deleted() {

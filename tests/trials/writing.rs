@@ -6,6 +6,7 @@ use rpc::client::{CallOptions, ClientSettings};
 use super::client::{BLOCK_SIZE, CLIENT_PROTOCOL, Client, refused};
 use super::datanode::DataNode;
 use super::fixture::{Fixture, shared};
+use super::snapshots::allow;
 use super::write;
 
 /// apache/hbase#2437, confluentinc/kafka-connect-hdfs#53.
@@ -90,6 +91,19 @@ fn sent(call_id: i32, retry: i32) -> CallOptions {
 fn t22_a_call_sent_twice_is_answered_from_the_retry_cache_also_after_a_crash() {
     let Some(mut fixture) = Fixture::start("t22", &[]) else { return };
     let client = with_id(&fixture, 9);
+    let mut datanode = DataNode::start(fixture.port(), 1);
+    for (file, bytes) in [("t", 10), ("s", 20)] {
+        write(&client, &mut datanode, &format!("/c/{file}"), &[bytes]);
+    }
+    client.mkdirs("/kept").expect("mkdirs");
+    allow(&client, "/kept");
+    let concat = ConcatRequestProto { trg: "/c/t".into(), srcs: vec!["/c/s".into()] };
+    let snapshot = CreateSnapshotRequestProto { snapshot_root: "/kept".into(), snapshot_name: Some("s1".into()) };
+    let ask_concat =
+        |client: &Client, options| client.call_as::<ConcatResponseProto>(options, "concat", &concat).map(drop);
+    let ask_snapshot = |client: &Client, options| {
+        client.call_as::<CreateSnapshotResponseProto>(options, "createSnapshot", &snapshot).map(|a| a.snapshot_path)
+    };
     for folder in ["/x", "/a"] {
         client.mkdirs(folder).expect("mkdirs");
     }
@@ -113,9 +127,22 @@ fn t22_a_call_sent_twice_is_answered_from_the_retry_cache_also_after_a_crash() {
     assert!(ask_rename(&client, sent(1_009, 1)), "from the cache");
     let file = ask_create(&client, sent(1_010, 0));
     assert_eq!(ask_create(&client, sent(1_010, 1)), file, "from the cache");
+    ask_concat(&client, sent(1_011, 0)).expect("concat");
+    let past = ask_snapshot(&client, sent(1_012, 0)).expect("createSnapshot");
+    assert_eq!(past, "/kept/.snapshot/s1");
+    let last = client.last_transaction();
+    ask_concat(&client, sent(1_011, 1)).expect("from the cache");
+    assert_eq!(ask_snapshot(&client, sent(1_012, 1)).as_ref(), Ok(&past), "from the cache");
+    assert_eq!(client.last_transaction(), last, "without effect");
+    refused(ask_concat(&client, sent(1_013, 0)), "java.io.FileNotFoundException", "/c/s");
+    refused(ask_snapshot(&client, sent(1_014, 0)), "SnapshotException", "s1");
     fixture.crash();
     let client = with_id(&fixture, 9);
+    // what is remembered is answered in safe mode too
+    ask_concat(&client, sent(1_011, 2)).expect("from the edits");
+    assert_eq!(ask_snapshot(&client, sent(1_012, 2)), Ok(past), "from the edits");
     assert!(ask_delete(&client, sent(1_007, 2)), "from the edits");
+    client.safe_mode(SafeModeActionProto::SafemodeLeave).expect("setSafeMode");
     assert!(!ask_delete(&client, sent(1_008, 1)), "this one changed nothing, and was not logged");
     assert!(ask_rename(&client, sent(1_009, 2)), "from the edits");
     assert_eq!(ask_create(&client, sent(1_010, 2)), file, "from the edits");
