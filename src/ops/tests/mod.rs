@@ -8,6 +8,7 @@ mod files;
 mod golden;
 mod model;
 mod namespace;
+mod sliced;
 mod slices;
 mod snapshots;
 mod writers;
