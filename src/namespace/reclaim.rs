@@ -19,7 +19,7 @@ const SETTLED_AT_ONCE: u64 = 2_048;
 /// Blocks of a file that are freed in one step.
 const BLOCKS_AT_ONCE: usize = 64;
 /// For how many inodes or blocks a step of a snapshot's deletion counts: it looks at some dozens of names.
-pub const STEP_WEIGHT: u64 = 4;
+pub const STEP_WEIGHT: u64 = 8;
 
 /// A subtree waiting to be freed.
 #[derive(Debug)]

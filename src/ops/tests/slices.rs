@@ -1,9 +1,11 @@
 //! Deletions of any size: what is done in the hold that decides them, and in each slice after it, is bounded by count.
 
 use super::*;
+use crate::read::snapshots::get_snapshot_diff_listing;
 use crate::read::summary::get_quota_usage;
 use crate::write::quota::UNCHANGED;
 use crate::write::snapshots::{AllowSnapshot, CreateSnapshot, DeleteSnapshot};
+use ::namespace::snapshot::report::{Cursor, Item, Listing};
 
 /// What one step may free: the budget, and the blocks of a file beyond it.
 const STEP: u64 = 32;
@@ -118,4 +120,50 @@ fn what_a_snapshot_keeps_is_deleted_in_slices() {
     let (steps, most) = w.free();
     assert!(steps > 3 && most <= 2 * STEP, "{steps} steps, {most} freed in one");
     w.check();
+}
+
+/// A report in pages of any size says what one page says of all, and no page takes more of a directory than it tells.
+#[test]
+fn pages_of_a_difference_report_are_parts_of_the_whole() {
+    let mut w = World::new();
+    w.checked = false;
+    let who = superuser();
+    w.write(&who, &AllowSnapshot { path: "/".into() }).unwrap();
+    (0..30).for_each(|n| drop(w.mkdirs(&who, &format!("/s/{}/old-{n}", n % 3), 0o755)));
+    let snapshot = |w: &mut World, name: &str| {
+        w.write(&who, &CreateSnapshot { path: "/".into(), name: name.into() }).unwrap();
+    };
+    snapshot(&mut w, "one");
+    (0..40).for_each(|n| drop(w.mkdirs(&who, &format!("/s/{}/new-{n}", n % 3), 0o755)));
+    (0..12).for_each(|n| assert_eq!(w.delete(&who, &format!("/s/{}/old-{n}", n % 3), true), Ok(true)));
+    snapshot(&mut w, "two");
+    // one directory has changed twice
+    (0..20).for_each(|n| assert_eq!(w.delete(&who, &format!("/s/1/new-{}", 3 * (n % 10) + 1), true), Ok(n < 10)));
+    w.mkdirs(&who, "/s/1/last", 0o755).unwrap();
+    snapshot(&mut w, "three");
+    for (from, to) in [("one", "two"), ("one", "three"), ("three", "one"), ("two", "three"), ("one", "")] {
+        let all = pages(&mut w, from, to, 10_000);
+        assert_eq!(all.len(), 1);
+        let count = all[0].modified.len() + all[0].created.len() + all[0].deleted.len();
+        assert!(count > 10, "{count} entries");
+        for limit in [1, 2, 3, 7, 20, count - 1, count] {
+            let parts = pages(&mut w, from, to, limit);
+            assert_eq!(parts.len(), count.div_ceil(limit), "{from} to {to} in pages of {limit}");
+            let joined = |of: fn(&Listing) -> &Vec<Item>| parts.iter().flat_map(of).cloned().collect::<Vec<_>>();
+            assert_eq!(joined(|page| &page.modified), all[0].modified);
+            assert_eq!(joined(|page| &page.created), all[0].created);
+            assert_eq!(joined(|page| &page.deleted), all[0].deleted);
+        }
+    }
+}
+
+fn pages(w: &mut World, from: &str, to: &str, limit: usize) -> Vec<Listing> {
+    w.settings.snapshot_changes_listed = limit;
+    let (mut pages, mut next) = (Vec::new(), Some(Cursor::default()));
+    while let Some(start) = next {
+        let page = w.view(&superuser(), |v| get_snapshot_diff_listing(v, b"/", from, to, &start)).unwrap();
+        next = page.next.clone();
+        pages.push(page);
+    }
+    pages
 }
