@@ -187,6 +187,7 @@ fn class_and_text(refusal: &Refusal) -> (&'static str, String) {
         Refusal::XattrNotFound(text) => (class::XATTR_NOT_FOUND, text.to_string()),
         Refusal::NoTarget(text) => (class::IO, text.to_string()),
         Refusal::UnknownBlock(block) => (class::IO, format!("blk_{} does not exist.", block.0)),
+        Refusal::OutOfLegacyStamps => (class::OUT_OF_LEGACY_STAMPS, "Out of V1 (legacy) generation stamps".to_owned()),
         Refusal::UnregisteredNode(text) => (class::UNREGISTERED_NODE, text.to_string()),
         Refusal::InvalidReportLease(text) => (class::INVALID_REPORT_LEASE, text.to_string()),
         Refusal::DisallowedDatanode(text) => (class::DISALLOWED_DATANODE, text.to_string()),
@@ -333,6 +334,8 @@ pub mod class {
     pub const SNAPSHOT_ACCESS: &str = "org.apache.hadoop.hdfs.protocol.SnapshotAccessControlException";
     pub const SPACE_QUOTA: &str = "org.apache.hadoop.hdfs.protocol.DSQuotaExceededException";
     pub const XATTR_NOT_FOUND: &str = "org.apache.hadoop.hdfs.protocol.XAttrNotFoundException";
+    pub const OUT_OF_LEGACY_STAMPS: &str =
+        "org.apache.hadoop.hdfs.server.blockmanagement.OutOfLegacyGenerationStampsException";
     pub const UNREGISTERED_NODE: &str = "org.apache.hadoop.hdfs.protocol.UnregisteredNodeException";
     pub const UNRESOLVED_PATH: &str = "org.apache.hadoop.hdfs.protocol.UnresolvedPathException";
     pub const INCONSISTENT_STORAGE: &str = "org.apache.hadoop.hdfs.server.common.InconsistentFSStateException";

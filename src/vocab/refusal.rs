@@ -105,6 +105,8 @@ pub enum Refusal {
     NoTarget(Arc<str>),
     /// A block or replica that the server does not know or that has another stamp.
     UnknownBlock(BlockId),
+    /// No stamp is left for blocks with random ids (`OutOfLegacyGenerationStampsException`).
+    OutOfLegacyStamps,
     /// An unregistered or foreign DataNode; the text is the whole message.
     UnregisteredNode(Arc<str>),
     /// A DataNode that may not register.

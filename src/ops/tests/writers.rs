@@ -8,6 +8,7 @@ use crate::status::LocatedBlocks;
 use crate::write::append::{Append, Appended, RecoverLease};
 use crate::write::concat::Concat;
 use crate::write::create::Create;
+use crate::write::pipeline::UpdateBlockForPipeline;
 use crate::write::storage_policy::SetStoragePolicy;
 use crate::write::truncate::Truncate;
 use vocab::{GenerationStamp, StorageKind};
@@ -232,6 +233,46 @@ fn t21_append_to_a_partial_block_or_a_new_one() {
     w.complete("/a/f", id, "D", Some(next)).unwrap();
     w.restart();
     check(&w);
+}
+
+/// Blocks with random ids of the old time are told by their stamps, so what bumps one's stamp keeps to the stamps of that time, as long as there are any:
+/// beyond them a negative id would be that of a striped group.
+#[test]
+fn new_stamps_of_blocks_of_the_old_time_are_of_that_time() {
+    let mut w = World::with_datanodes(1);
+    w.checked = false;
+    for path in ["/o/append", "/o/cut", "/o/recover", "/o/none"] {
+        w.write_file(path, &[100]);
+    }
+    // as if an older release had made them
+    let limit = w.state.sequences.stamp.0 + 4;
+    for state in [&mut w.state, &mut w.twin.state] {
+        state.sequences.stamp_v1 = state.sequences.stamp;
+        state.sequences.stamp_v1_limit = GenerationStamp(limit);
+        state.sequences.stamp = GenerationStamp(limit + 100);
+        state.store.set_legacy_limit(GenerationStamp(limit));
+    }
+    let appended = w.append("/o/append", "A", false).unwrap();
+    let block = appended.last.unwrap().located.block;
+    let bump = |w: &mut World, block| {
+        let op = UpdateBlockForPipeline { block, client: "A".into() };
+        w.write(&superuser(), &op).map(|located| located.located.block.stamp.0)
+    };
+    assert_eq!(bump(&mut w, block), Ok(limit - 3));
+    assert_eq!(w.truncate("/o/cut", 7), Ok(false));
+    let order = w.recovery_order(1).expect("a recovery command");
+    assert_eq!(order.recovery_id, limit - 2);
+    w.recovered(order.block, GenerationStamp(order.recovery_id), 7).unwrap();
+    w.append("/o/recover", "B", false).unwrap();
+    assert_eq!(w.recover("/o/recover", "C"), Ok(false));
+    assert_eq!(w.recovery_order(1).map(|order| order.recovery_id), Some(limit - 1));
+    assert_eq!(w.truncate("/o/none", 7), Err(Refusal::OutOfLegacyStamps));
+    assert!(w.closed("/o/none") && w.lengths("/o/none") == [100]);
+    assert_eq!(bump(&mut w, block), Err(Refusal::OutOfLegacyStamps));
+    // new blocks have new stamps
+    w.write_file("/o/new", &[5]);
+    assert_eq!(w.located("/o/new").1.blocks[0].located.block.stamp.0, limit + 101);
+    w.check();
 }
 
 /// The rest of a last block that is written again counts by storage kind where a policy is set, and nowhere else.

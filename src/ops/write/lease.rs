@@ -204,7 +204,7 @@ impl Turn<'_> {
             self.close_file(file);
             return Ok(true);
         }
-        self.recover_block(last, block);
+        self.recover_block(last, block)?;
         if let Some(new_holder) = new_holder {
             self.reassign_lease(file, new_holder);
         }
@@ -212,13 +212,13 @@ impl Turn<'_> {
         Ok(false)
     }
 
-    fn recover_block(&mut self, b: BlockHandle, block: Block) {
-        if !self.soft().begin_recovery_attempt(block.id) {
-            return;
+    fn recover_block(&mut self, b: BlockHandle, block: Block) -> Result<(), Refusal> {
+        if self.soft().begin_recovery_attempt(block.id) {
+            let stamp = self.next_stamp_of(&block)?;
+            let state = self.soft();
+            state.blocks.begin_recovery(&mut state.store, b, stamp);
         }
-        let stamp = self.next_stamp();
-        let state = self.soft();
-        state.blocks.begin_recovery(&mut state.store, b, stamp);
+        Ok(())
     }
 
     fn reassign_lease(&mut self, file: InodeHandle, new_holder: &str) {
@@ -266,7 +266,24 @@ impl Turn<'_> {
         self.log(Record::UpdateBlocks { path: Cow::Owned(path), blocks, rpc: None });
     }
 
-    /// Logs the next generation stamp.
+    /// Logs the next generation stamp of a block that there is: one with a random id keeps to the stamps by which such blocks are told.
+    ///
+    /// # Errors
+    /// There is none left.
+    pub fn next_stamp_of(&mut self, block: &Block) -> Result<GenerationStamp, Refusal> {
+        let sequences = &self.view().state.sequences;
+        if !sequences.is_legacy(block) {
+            return Ok(self.next_stamp());
+        }
+        let stamp = GenerationStamp(sequences.stamp_v1.0 + 1);
+        if stamp >= sequences.stamp_v1_limit {
+            return Err(Refusal::OutOfLegacyStamps);
+        }
+        self.log(Record::SetGenstampV1 { stamp });
+        Ok(stamp)
+    }
+
+    /// Logs the next generation stamp of a new block.
     pub fn next_stamp(&mut self) -> GenerationStamp {
         let stamp = GenerationStamp(self.view().state.sequences.stamp.0 + 1);
         self.log(Record::SetGenstampV2 { stamp });

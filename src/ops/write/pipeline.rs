@@ -71,7 +71,7 @@ impl Write for UpdateBlockForPipeline {
 
     fn run(&self, turn: &mut Turn<'_>, (): ()) -> Result<LocatedBlock, Refusal> {
         turn.view().block_in_writing(&self.block, &self.client)?;
-        let stamp = turn.next_stamp();
+        let stamp = turn.next_stamp_of(&self.block)?;
         let block = Block { stamp, ..self.block };
         let state = turn.view().state;
         let group = state.store.find_block(block.id);

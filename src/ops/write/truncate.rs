@@ -125,21 +125,27 @@ impl Truncate {
                 let copy = self.keeps_blocks
                     || view.state.sequences.rolling_upgrade_start.is_some()
                     || view.state.tree.truncate_is_kept(store, file, b);
-                return Ok(Some(self.truncate_block(turn, block, new_length - (end - block.length), copy)));
+                return self.truncate_block(turn, block, new_length - (end - block.length), copy).map(Some);
             }
         }
         Ok(None)
     }
 
     /// In place under a new stamp, or, during an upgrade or where a snapshot needs it, into a new block, since the old one may be wanted back.
-    fn truncate_block(&self, turn: &mut Turn<'_>, block: Block, kept: u64, copy: bool) -> (Block, Block) {
+    fn truncate_block(
+        &self,
+        turn: &mut Turn<'_>,
+        block: Block,
+        kept: u64,
+        copy: bool,
+    ) -> Result<(Block, Block), Refusal> {
         if !copy {
-            let stamp = turn.next_stamp();
-            return (Block { stamp, ..block }, Block { stamp, length: kept, ..block });
+            let stamp = turn.next_stamp_of(&block)?;
+            return Ok((Block { stamp, ..block }, Block { stamp, length: kept, ..block }));
         }
         let id = turn.next_block_id();
         turn.log(Record::AllocateBlockId { id: id.0 });
         let stamp = turn.next_stamp();
-        (Block { id, length: kept, stamp }, block)
+        Ok((Block { id, length: kept, stamp }, block))
     }
 }
