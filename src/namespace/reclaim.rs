@@ -18,6 +18,8 @@ use vocab::storage_policy::UNSPECIFIED;
 const SETTLED_AT_ONCE: u64 = 2_048;
 /// Blocks of a file that are freed in one step.
 const BLOCKS_AT_ONCE: usize = 64;
+/// Steps with what has a past that are done at once: mostly all there are, so that nobody has to wait for the rest.
+const STEPS_AT_ONCE: u64 = 16;
 /// For how many inodes or blocks a step of a snapshot's deletion counts: it looks at some dozens of names.
 pub const STEP_WEIGHT: u64 = 8;
 
@@ -97,7 +99,7 @@ impl Tree {
         let mut job = Detached { charged, storage_policy, open: vec![top] };
         if !job.charged.is_empty() && self.has_at_most(store, top, SETTLED_AT_ONCE) {
             let usage = self.subtree_usage_below(store, top, storage_policy);
-            self.give_back(store, &job, &usage);
+            self.give_back(store, &job.charged, &usage);
             job.charged.clear();
         }
         self.detached.push_back(Waiting::Subtree(job));
@@ -125,13 +127,24 @@ impl Tree {
             match self.detached.pop_front() {
                 None => break,
                 Some(Waiting::Subtree(mut job)) => {
-                    while spent < budget {
+                    let mut past = None;
+                    while spent < budget && past.is_none() {
                         let Some(inode) = job.open.pop() else { break };
+                        if !self.snapshots.is_empty() && self.has_past(store, inode) {
+                            let (steps, gone);
+                            (steps, gone, past) = self.free_with_past(store, sink, &job, inode);
+                            (spent, freed) = (spent + STEP_WEIGHT * steps, freed + gone);
+                            continue;
+                        }
                         let (work, gone) = self.free_step(store, sink, &mut job, inode);
                         (spent, freed) = (spent + work, freed + gone);
                     }
                     if !job.open.is_empty() {
                         self.detached.push_front(Waiting::Subtree(job));
+                    }
+                    if let Some(past) = past {
+                        self.cleanups += 1;
+                        self.detached.push_front(Waiting::Snapshot(past));
                     }
                 }
                 Some(Waiting::Snapshot(mut job)) => {
@@ -157,10 +170,6 @@ impl Tree {
         job: &mut Detached,
         inode: InodeHandle,
     ) -> (u64, u64) {
-        if !self.snapshots.is_empty() && (self.has_past(store, inode)) {
-            let gone = self.free_with_past(store, sink, job, inode);
-            return (gone, gone);
-        }
         let (list, count) = store.children(inode);
         if let Some((child, list)) = self.lists.pop(list) {
             store.set_children(inode, list, count - 1);
@@ -188,7 +197,7 @@ impl Tree {
     ) {
         self.close(store, file);
         if let Some(shape) = self.detached_shape(store, job, file) {
-            self.give_back(store, job, &self.blocks_usage(store, file, &shape, from));
+            self.give_back(store, &job.charged, &self.blocks_usage(store, file, &shape, from));
         }
         let blocks = store.blocks_of(file);
         store.set_blocks(file, &blocks[..from]);
@@ -202,25 +211,26 @@ impl Tree {
         store.features(inode).contains(Features::SNAPSHOT_DIFFS) || self.snapshots.references(inode).is_some()
     }
 
-    /// Frees an inode that has a past, with all below it in one step.
+    /// Frees an inode that has a past, with all below it. Gives how many steps it did and how many inodes it freed, and what is left to do if that is
+    /// much: it is done before the rest of the subtree.
     fn free_with_past(
         &mut self,
         store: &mut Store,
         sink: &mut dyn BlockSink,
         job: &Detached,
         inode: InodeHandle,
-    ) -> u64 {
+    ) -> (u64, u64, Option<Box<Cleanup>>) {
         let above = store.parent(inode).map_or(UNSPECIFIED, |above| self.storage_policy(store, above));
         let inherited = if above == UNSPECIFIED { job.storage_policy } else { above };
-        let usage = self.subtree_usage_below(store, inode, inherited);
-        self.give_back(store, job, &usage);
-        self.destroy_detached(store, sink, inode)
+        let mut past = Box::new(Cleanup::of_detached(self.entry(inode), job.charged.clone(), inherited));
+        let (steps, gone) = self.clean_on(store, sink, &mut past, STEPS_AT_ONCE);
+        (steps, gone, (!past.is_done()).then_some(past))
     }
 
     /// Takes something freed off the quotas that were above.
-    fn give_back(&mut self, store: &Store, job: &Detached, usage: &vocab::quota::Usage) {
+    pub(crate) fn give_back(&mut self, store: &Store, charged: &[InodeId], usage: &vocab::quota::Usage) {
         let usage = quota::negated(usage);
-        for id in &job.charged {
+        for id in charged {
             if let Some(directory) = store.find_inode(*id) {
                 self.count_freed(directory, &usage);
                 self.quotas.edit(key(directory), |bytes| add_use(bytes, &usage));
@@ -245,7 +255,7 @@ impl Tree {
         if let Some(shape) = self.detached_shape(store, job, inode) {
             quota::add(&mut usage, &self.blocks_usage(store, inode, &shape, 0));
         }
-        self.give_back(store, job, &usage);
+        self.give_back(store, &job.charged, &usage);
         self.close(store, inode);
         if store.kind(inode) == KindTag::File {
             sink.release(store, inode);

@@ -4,6 +4,7 @@ use super::*;
 use crate::read::snapshots::get_snapshot_diff_listing;
 use crate::read::summary::get_quota_usage;
 use crate::write::quota::UNCHANGED;
+use crate::write::rename::Rename;
 use crate::write::snapshots::{AllowSnapshot, CreateSnapshot, DeleteSnapshot};
 use ::namespace::snapshot::report::{Cursor, Item, Listing};
 
@@ -166,4 +167,30 @@ fn pages(w: &mut World, from: &str, to: &str, limit: usize) -> Vec<Listing> {
         pages.push(page);
     }
     pages
+}
+
+/// What was moved away from where a snapshot knows it, as into the trash, and is deleted there has a past, and goes in slices as well.
+#[test]
+fn a_tree_that_was_renamed_out_of_a_snapshot_is_freed_in_slices() {
+    let mut w = World::new();
+    w.checked = false;
+    let who = superuser();
+    (0..2_500).for_each(|n| drop(w.mkdirs(&who, &format!("/s/t/{}/{n}", n % 7), 0o755)));
+    w.write(&who, &AllowSnapshot { path: "/s".into() }).unwrap();
+    w.write(&who, &CreateSnapshot { path: "/s".into(), name: "one".into() }).unwrap();
+    (0..300).for_each(|n| drop(w.mkdirs(&who, &format!("/s/t/{}/later-{n}", n % 7), 0o755)));
+    w.mkdirs(&who, "/trash/x", 0o755).unwrap();
+    w.quota(&who, "/trash", 10_000, UNCHANGED).unwrap();
+    w.write(&who, &Rename { source: "/s/t".into(), target: "/trash/x/t".into() }).unwrap();
+    w.reclaims = false;
+    let before = w.left().0;
+    assert_eq!(w.delete(&who, "/trash/x", true), Ok(true));
+    assert!(before - w.left().0 <= AT_ONCE && w.state.tree.has_cleanup());
+    assert!(w.exists("/s/.snapshot/one/t/2/2") && !w.exists("/s/.snapshot/one/t/2/later-2"));
+    let (steps, most) = w.free();
+    assert!(steps > 20 && most <= 2 * STEP, "{steps} steps, {most} freed in one");
+    w.view(&who, |v| assert_eq!(get_quota_usage(v, b"/trash").unwrap().usage.namespace, 1));
+    assert!(w.exists("/s/.snapshot/one/t/2/2"));
+    assert_eq!(w.left().0, before - 301);
+    w.check();
 }

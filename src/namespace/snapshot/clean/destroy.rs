@@ -6,7 +6,7 @@ use super::tally::Tally;
 use super::{CHUNK, CURRENT, Cleaner, NONE, Step, Task};
 use crate::snapshot::Link;
 use record::{InodeHandle, KindTag};
-use vocab::SnapshotId;
+use vocab::{InodeId, SnapshotId};
 
 /// An entry that leaves a directory before it is freed; what it counts is being counted.
 #[derive(Debug)]
@@ -47,6 +47,18 @@ impl Cleaner<'_> {
         self.tree.gone_from_views(self.store, &seen);
         let left = self.tree.seen_as_of_any(self.store, inode);
         self.tree.left_in_views(self.store, &left);
+    }
+
+    /// Counts on, and takes what was counted off quotas that what is detached was below.
+    pub(super) fn give_back(&mut self, mut tally: Box<Tally>, charged: Vec<InodeId>) {
+        for _ in 0..CHUNK / 4 {
+            tally.step(self.tree, self.store);
+        }
+        if tally.is_done() {
+            return self.tree.give_back(self.store, &charged, tally.usage());
+        }
+        self.spent += CHUNK as u64 / 16;
+        self.then([Step::GiveBack(tally, charged)]);
     }
 
     /// Takes all entries out that a diff's created list stands for, then frees them.

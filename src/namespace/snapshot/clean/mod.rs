@@ -30,8 +30,9 @@ use set::InodeSet;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::vec;
+use tally::Tally;
 use vocab::quota::Usage;
-use vocab::{SnapshotId, TimeMs};
+use vocab::{InodeId, SnapshotId, TimeMs};
 
 const CURRENT: SnapshotId = SnapshotId::CURRENT;
 const NONE: SnapshotId = SnapshotId::NONE;
@@ -130,6 +131,8 @@ enum Step {
     /// Lists that nobody reads any more.
     Discard(Vec<Box<[u8]>>, Vec<Gone>),
     DiscardNames(BTreeSet<Box<[u8]>>),
+    /// What is about to be freed is being counted, to be taken off these quotas.
+    GiveBack(Box<Tally>, Vec<InodeId>),
 }
 
 /// What the diff of the prior snapshot had before another one was put together with it.
@@ -238,16 +241,6 @@ impl Tree {
         (spent, job.freed.len() - before)
     }
 
-    /// Frees a detached inode that has a past or is renamed, with all below it. Gives how many inodes went.
-    pub(crate) fn destroy_detached(&mut self, store: &mut Store, sink: &mut dyn BlockSink, inode: InodeHandle) -> u64 {
-        let entry = self.entry(inode);
-        let job = &mut Cleanup::default();
-        let mut cleaner = Cleaner { tree: self, store, sink, job, spent: 0 };
-        cleaner.destroy(&entry);
-        cleaner.run(u64::MAX);
-        job.freed.len()
-    }
-
     /// Whether a snapshot's deletion is under way, or one of something that snapshots know.
     pub fn has_cleanup(&self) -> bool {
         self.cleanups > 0
@@ -345,6 +338,17 @@ impl Tree {
 }
 
 impl Cleanup {
+    /// Frees something detached that has a past or is renamed, with all below it, after taking what it counts off the quotas that count it.
+    pub(crate) fn of_detached(entry: Gone, charged: Vec<InodeId>, inherited: u8) -> Cleanup {
+        let mut steps = vec![Step::Destroy(entry.clone())];
+        if !charged.is_empty() {
+            let mut tally = Box::new(Tally::default());
+            tally.count(&entry, CURRENT, inherited, false);
+            steps.push(Step::GiveBack(tally, charged));
+        }
+        Cleanup { steps, ..Cleanup::default() }
+    }
+
     /// Whether all is done.
     pub(crate) fn is_done(&self) -> bool {
         self.steps.is_empty()
@@ -412,6 +416,7 @@ impl Cleaner<'_> {
                     self.then([Step::Discard(names, entries)]);
                 }
             }
+            Step::GiveBack(tally, charged) => self.give_back(tally, charged),
             Step::DiscardNames(mut names) => {
                 for _ in 0..4 * CHUNK {
                     names.pop_first();
