@@ -133,6 +133,7 @@ impl From<Refusal> for RemoteException {
     }
 }
 
+const READ_ONLY: &str = "Modification on a read-only snapshot is disallowed";
 const RETRY_START: &str = "Preconditions for creating a file failed because of a transient error, retry create later.";
 
 /// Java class and text of a refusal.
@@ -180,9 +181,7 @@ fn class_and_text(refusal: &Refusal) -> (&'static str, String) {
         }
         Refusal::ListingStartNotFound(text) => (class::LISTING_START_NOT_FOUND, text.to_string()),
         Refusal::Snapshot(text) => (class::SNAPSHOT, text.to_string()),
-        Refusal::SnapshotIsReadOnly => {
-            (class::SNAPSHOT_ACCESS, "Modification on a read-only snapshot is disallowed".to_owned())
-        }
+        Refusal::SnapshotIsReadOnly => (class::SNAPSHOT_ACCESS, READ_ONLY.to_owned()),
         Refusal::Acl(text) => (class::ACL, text.to_string()),
         Refusal::XattrNotFound(text) => (class::XATTR_NOT_FOUND, text.to_string()),
         Refusal::NoTarget(text) => (class::IO, text.to_string()),
