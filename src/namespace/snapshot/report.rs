@@ -71,7 +71,7 @@ pub struct Cursor {
 }
 
 /// Inodes that are looked at for a page, which may then have less than it could hold: it is made in one hold.
-const LOOKS: usize = 1_000;
+const LOOKS: usize = 500;
 
 /// A changed directory with its names that came and went, or a changed file. Of a page only the names that may be told in it, each with its place
 /// among all of the directory, those that came first.

@@ -60,14 +60,6 @@ impl<'a> Request<'a> {
 
 /// Methods that are answered without waiting; `None` for all others.
 pub(super) fn at_once(request: &Request<'_>) -> Option<Answer> {
-    let compares = matches!(
-        request.operation,
-        Operation::GetSnapshotDiffReport | Operation::GetSnapshotDiffReportListing | Operation::GetQuotaUsage
-    );
-    if compares && request.waits_for_cleanup() { None } else { answered(request) }
-}
-
-fn answered(request: &Request<'_>) -> Option<Answer> {
     Some(match request.operation {
         Operation::GetFileInfo => read::file_info(request),
         Operation::GetFileLinkInfo => read::file_link_info(request),
@@ -96,8 +88,6 @@ fn answered(request: &Request<'_>) -> Option<Answer> {
         Operation::GetDataEncryptionKey => facts::data_encryption_key(request),
         Operation::GetSnapshottableDirListing => snapshots::snapshottable(request),
         Operation::GetSnapshotListing => snapshots::listing(request),
-        Operation::GetSnapshotDiffReport => snapshots::diff(request),
-        Operation::GetSnapshotDiffReportListing => snapshots::diff_page(request),
         Operation::ListEncryptionZones => zones::encryption_zones(request),
         Operation::ListReencryptionStatus => zones::reencryption(request),
         Operation::GetEzForPath => zones::zone_of_path(request),
@@ -188,7 +178,7 @@ pub(super) async fn in_time(request: &Request<'_>) -> Answer {
         while request.waits_for_cleanup() {
             request.shared.engine.cleanup_ended().await;
         }
-        if let Some(answer) = answered(request) {
+        if let Some(answer) = at_once(request) {
             return answer;
         }
         if let Some(writing) = written(request) {
@@ -201,6 +191,8 @@ pub(super) async fn in_time(request: &Request<'_>) -> Answer {
         Operation::SetQuota => policy::set_quota(request).await,
         Operation::Delete => namespace::delete_when_checked(request).await,
         Operation::DeleteSnapshot => snapshots::delete(request).await,
+        Operation::GetSnapshotDiffReport => snapshots::diff(request).await,
+        Operation::GetSnapshotDiffReportListing => snapshots::diff_page(request).await,
         Operation::ListCachePools => caches::pools(request).await,
         Operation::ListCacheDirectives => caches::directives(request).await,
         Operation::AddCacheDirective => caches::add_directive(request).await,
@@ -235,6 +227,19 @@ impl Request<'_> {
         self.shared.engine.pass(self.operation)?;
         let answer = self.shared.engine.view(self.operation.row().method, self.caller, f);
         answer.map_err(|refusal| refused(refusal, self.operation.row().title()))
+    }
+
+    /// Reads what takes long, on a thread that serves no connections.
+    async fn read_aside<R: Send + 'static>(
+        &self,
+        f: impl FnOnce(&View<'_>) -> Result<R, Refusal> + Send + 'static,
+    ) -> Result<R, RemoteException> {
+        self.shared.engine.pass(self.operation)?;
+        let (engine, caller, row) = (self.shared.engine.clone(), self.caller.clone(), self.operation.row());
+        let read = move || engine.view_slice(row.method, &caller, |view, _| f(view));
+        let answer = tokio::task::spawn_blocking(read).await;
+        let answer = answer.unwrap_or_else(|panicked| std::panic::resume_unwind(panicked.into_panic()));
+        answer.map_err(|refusal| refused(refusal, row.title()))
     }
 
     /// Runs an operation that may write; `answer` makes the response.

@@ -14,6 +14,7 @@ use hadoop_proto::hdfs::{
 };
 use hadoop_proto::wire::Sink;
 use namespace::snapshot::report::{Cursor, Item};
+use ops::View;
 use ops::read::snapshots::{get_snapshot_diff, get_snapshot_diff_listing, get_snapshot_listing, get_snapshottable};
 use ops::write::snapshots::{AllowSnapshot, CreateSnapshot, DeleteSnapshot, DisallowSnapshot, RenameSnapshot};
 
@@ -96,10 +97,10 @@ pub(super) fn listing(request: &Request<'_>) -> Answer {
     Ok(out.freeze())
 }
 
-pub(super) fn diff(request: &Request<'_>) -> Answer {
+pub(super) async fn diff(request: &Request<'_>) -> Answer {
     let asked: GetSnapshotDiffReportRequestProto = decode(request.body.clone())?;
-    let path = asked.snapshot_root.as_bytes();
-    let (root, changes) = request.read(|v| get_snapshot_diff(v, path, &asked.from_snapshot, &asked.to_snapshot))?;
+    let (path, from, to) = (asked.snapshot_root, asked.from_snapshot.clone(), asked.to_snapshot.clone());
+    let (root, changes) = request.read_aside(move |v| get_snapshot_diff(v, path.as_bytes(), &from, &to)).await?;
     let entries = changes.into_iter().map(|change| SnapshotDiffReportEntryProto {
         fullpath: change.path.into(),
         modification_label: change.label.to_string(),
@@ -126,14 +127,15 @@ fn items(items: Vec<Item>) -> Vec<SnapshotDiffReportListingEntryProto> {
     items.into_iter().map(one).collect()
 }
 
-pub(super) fn diff_page(request: &Request<'_>) -> Answer {
+pub(super) async fn diff_page(request: &Request<'_>) -> Answer {
     let asked: GetSnapshotDiffReportListingRequestProto = decode(request.body.clone())?;
-    let path = asked.snapshot_root.as_bytes();
+    let path = asked.snapshot_root;
     let start = asked
         .cursor
         .map_or_else(Cursor::default, |c| Cursor { path: c.start_path.to_vec(), told: usize::try_from(c.index).ok() });
-    let (from, to) = (&asked.from_snapshot, &asked.to_snapshot);
-    let found = request.read(|v| get_snapshot_diff_listing(v, path, from, to, &start))?;
+    let (from, to) = (asked.from_snapshot, asked.to_snapshot);
+    let page = move |v: &View<'_>| get_snapshot_diff_listing(v, path.as_bytes(), &from, &to, &start);
+    let found = request.read_aside(page).await?;
     let next = found.next.unwrap_or_default();
     let index = next.told.map_or(-1, |told| i32::try_from(told).unwrap_or(i32::MAX));
     let end = SnapshotDiffReportCursorProto { start_path: next.path.into(), index };
