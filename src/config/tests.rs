@@ -61,3 +61,24 @@ const FRAGMENTS: [&str; 16] = [
     "<!-- ",
     "<property name='a' value='&x;'/>",
 ];
+
+/// Windows of counts that Hadoop refuses.
+#[test]
+fn windows_of_who_asks_most_have_bounds() {
+    let read = |minutes: &str| {
+        let mut configuration = Configuration::with_defaults(Environment::default());
+        configuration.set("fs.defaultFS", "hdfs://localhost", "test");
+        configuration.set("dfs.namenode.top.windows.minutes", minutes, "test");
+        let identity = identify(&mut configuration, |_| true).expect("one name node");
+        Settings::read(&configuration, identity).map(drop).map_err(|error| error.to_string())
+    };
+    assert_eq!((read("35791"), read("+3, 1,1")), (Ok(()), Ok(())));
+    for (minutes, text) in [
+        ("0", "minimum reporting period is 1 min!"),
+        ("35792", "Out of range: 2147520000"),
+        ("2147483647", "Out of range: 128849018820000"),
+        ("2147483648", "For input string: \"2147483648\""),
+    ] {
+        assert!(read(minutes).is_err_and(|error| error.contains(text)), "{minutes}: {:?}", read(minutes));
+    }
+}

@@ -64,8 +64,12 @@ fn top(reader: &Reader<'_>) -> Result<Option<TopSettings>, ConfigError> {
         let minutes =
             text.parse::<i32>().map_err(|_| reader.wrong(WINDOWS, format!("For input string: \"{text}\"")))?;
         let minutes = u64::try_from(minutes).ok().filter(|minutes| *minutes > 0);
-        windows_ms
-            .insert(minutes.ok_or_else(|| reader.wrong(WINDOWS, "minimum reporting period is 1 min!"))? * MINUTE_MS);
+        let minutes = minutes.ok_or_else(|| reader.wrong(WINDOWS, "minimum reporting period is 1 min!"))?;
+        let window_ms = minutes * MINUTE_MS;
+        if i32::try_from(window_ms).is_err() {
+            return Err(reader.wrong(WINDOWS, format!("Out of range: {window_ms}")));
+        }
+        windows_ms.insert(window_ms);
     }
     let (buckets, users) = (reader.int(BUCKETS)?, reader.int(USERS)?);
     if !reader.boolean("dfs.namenode.top.enabled")? {
