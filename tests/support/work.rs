@@ -12,10 +12,18 @@ pub struct WorkDir(PathBuf);
 impl WorkDir {
     /// An empty folder with `name` in its name.
     pub fn new(name: &str) -> Self {
-        let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("ironroot-{name}-{}-{serial}", std::process::id()));
+        let path = Self::unused(&std::env::temp_dir(), name);
         std::fs::create_dir_all(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
         Self(path)
+    }
+    /// The same in memory, where a sync takes no time; where there is no such file system, under the system's temporary folder.
+    pub fn in_memory(name: &str) -> Self {
+        let path = Self::unused(Path::new("/dev/shm"), name);
+        if std::fs::create_dir(&path).is_ok() { Self(path) } else { Self::new(name) }
+    }
+    fn unused(parent: &Path, name: &str) -> PathBuf {
+        let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
+        parent.join(format!("ironroot-{name}-{}-{serial}", std::process::id()))
     }
 
     pub fn path(&self) -> &Path {
