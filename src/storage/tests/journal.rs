@@ -410,6 +410,25 @@ fn a_copy_takes_over_where_another_cannot_be_read() {
     assert!(matches!(load(&disk, &dirs), Err(StorageError::Replay { expected: Txid(1), .. })));
 }
 
+/// Appends, rolls, and as every other writer commits itself, until the journal has failed or is closed; gives what was acknowledged.
+fn write_until_refused(journal: &Journal, writer: u64) -> Vec<(Txid, u64)> {
+    let mut acknowledged = Vec::new();
+    for number in writer * 1_000_000.. {
+        let txid = journal.append(&numbered(number));
+        if number % 50 == 7 {
+            journal.roll();
+        }
+        if writer % 2 == 1 {
+            journal.commit_if_brief();
+        }
+        if journal.watermark().wait_blocking(txid).is_err() {
+            return acknowledged;
+        }
+        acknowledged.push((txid, number));
+    }
+    unreachable!()
+}
+
 /// Writers, half of whom make their records durable themselves, while a directory fails and may come back, segments end, and the log is closed.
 #[test]
 fn nothing_acknowledged_is_lost_when_directories_fail_and_the_log_is_closed_meanwhile() {
@@ -423,23 +442,7 @@ fn nothing_acknowledged_is_lost_when_directories_fail_and_the_log_is_closed_mean
         disk.fault_at(disk.calls() + 10 + seed * 5, fault);
         let writer = |writer: u64| {
             let journal = journal.clone();
-            std::thread::spawn(move || {
-                let mut acknowledged = Vec::new();
-                for number in writer * 1_000_000.. {
-                    let txid = journal.append(&numbered(number));
-                    if number % 50 == 7 {
-                        journal.roll();
-                    }
-                    if writer % 2 == 1 {
-                        journal.commit_if_brief();
-                    }
-                    if journal.watermark().wait_blocking(txid).is_err() {
-                        return acknowledged;
-                    }
-                    acknowledged.push((txid, number));
-                }
-                unreachable!()
-            })
+            std::thread::spawn(move || write_until_refused(&journal, writer))
         };
         let writers: Vec<_> = (0..6).map(writer).collect();
         std::thread::sleep(Duration::from_millis(3 + seed % 7));
@@ -462,23 +465,7 @@ fn nothing_acknowledged_is_lost_under_many_writers() {
         let journal = Arc::new(open(&os, &dirs, 1, 0, Options::default()).0.unwrap());
         let writer = |writer: u64| {
             let journal = journal.clone();
-            std::thread::spawn(move || {
-                let mut acknowledged = Vec::new();
-                for number in writer * 1000.. {
-                    let txid = journal.append(&numbered(number));
-                    if number % 50 == 7 {
-                        journal.roll();
-                    }
-                    if writer % 2 == 1 {
-                        journal.commit_if_brief();
-                    }
-                    if journal.watermark().wait_blocking(txid).is_err() {
-                        return acknowledged;
-                    }
-                    acknowledged.push((txid, number));
-                }
-                unreachable!()
-            })
+            std::thread::spawn(move || write_until_refused(&journal, writer))
         };
         let writers: Vec<_> = (0..8).map(writer).collect();
         let acknowledged: Vec<_> = writers.into_iter().flat_map(|writer| writer.join().unwrap()).collect();
