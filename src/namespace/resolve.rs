@@ -74,6 +74,14 @@ impl<'p> Resolved<'p> {
     pub fn parent(&self) -> Option<InodeHandle> {
         self.inode(self.depth().checked_sub(1)?)
     }
+    /// As [`Resolved::parent`], where `.snapshot` is no level: above the name of a snapshot lies the directory that it was taken of.
+    pub fn above(&self) -> Option<InodeHandle> {
+        let snapshots = self.past.map(|past| past.depth);
+        match snapshots.filter(|depth| depth + 1 == self.depth()) {
+            Some(depth) => self.inode(depth - 1),
+            None => self.parent(),
+        }
+    }
     /// The deepest inode that exists.
     pub fn deepest(&self) -> InodeHandle {
         self.inodes[self.inodes.len() - 1]

@@ -3,7 +3,7 @@
 use crate::View;
 use crate::checks::check_absolute;
 use crate::status::FileStatus;
-use crate::write::snapshots::{directory_of, root_of};
+use crate::write::snapshots::{directory_as, root_of};
 use namespace::snapshot::report::{Change, Cursor, Listing, Scope};
 use namespace::{Resolved, Walk, Wanted};
 use record::{InodeHandle, KindTag};
@@ -132,7 +132,7 @@ fn root_above(view: &View<'_>, resolved: &Resolved<'_>) -> Result<InodeHandle, R
     let is_directory = |inode: &InodeHandle| store.kind(*inode) == KindTag::Directory;
     let start = match resolved.last().filter(is_directory) {
         Some(directory) => directory,
-        None => resolved.parent().filter(is_directory).ok_or_else(|| {
+        None => resolved.above().filter(is_directory).ok_or_else(|| {
             let parent = view.path_text(&resolved.path_to(resolved.depth().saturating_sub(1)));
             Refusal::not_found(format!("Directory does not exist: {parent}"))
         })?,
@@ -161,7 +161,7 @@ fn asked(view: &View<'_>, path: &[u8], from: &str, to: &str) -> Result<Asked, Re
         true => root_above(view, &resolved)?,
         false => root_of(view, &resolved)?.0,
     };
-    let scope = directory_of(view, &resolved)?;
+    let scope = directory_as(view, &resolved, || view.path_text(path))?;
     let (tree, store) = (&view.state.tree, &view.state.store);
     let root = tree.snapshot_root(store, directory);
     let named = |name: &str| match (name, root.and_then(|root| root.snapshot(name.as_bytes()))) {
@@ -251,5 +251,30 @@ mod tests {
         let listed = |path: &'static [u8]| w.view(&caller, |v| get_snapshot_listing(v, path).map(|all| all.len()));
         assert_eq!(listed(b"/d"), Ok(2));
         assert!(matches!(listed(b"/d/.snapshot/s1"), Err(Refusal::Snapshot(_))));
+    }
+
+    #[test]
+    fn a_report_of_what_is_not_there_names_it_as_it_was_asked() {
+        use crate::write::snapshots::{AllowSnapshot, CreateSnapshot};
+        let mut w = World::new();
+        let caller = superuser();
+        w.mkdirs(&caller, "/d/x", 0o755).unwrap();
+        w.mkdirs(&caller, "/e", 0o755).unwrap();
+        w.write(&caller, &AllowSnapshot { path: b"/d".into() }).unwrap();
+        w.write(&caller, &CreateSnapshot { path: b"/d".into(), name: b"s".into() }).unwrap();
+        let refusal = |path: &str| w.view(&caller, |v| get_snapshot_diff(v, path.as_bytes(), "s", "")).map(|_| ());
+        for (path, told) in [
+            ("/d/.snapshot", "/d/.snapshot"),
+            ("/d/.snapshot/", "/d/.snapshot/"),
+            ("/d/.snapshot/missing", "/d/.snapshot/missing"),
+            ("//d/.snapshot//missing/", "//d/.snapshot//missing/"),
+            ("/d/.snapshot/missing/a", "/d/.snapshot/missing"),
+            ("/.reserved/raw/d/.snapshot/missing", "/.reserved/raw/d/.snapshot/missing"),
+            ("/d/x/missing/", "/d/x/missing/"),
+            ("/d/x/missing/a/", "/d/x/missing"),
+            ("/e/.snapshot/s", "/e/.snapshot"),
+        ] {
+            assert_eq!(refusal(path), Err(Refusal::not_found(format!("Directory does not exist: {told}"))), "{path}");
+        }
     }
 }

@@ -25,7 +25,7 @@ pub(crate) fn directory_of(view: &View<'_>, resolved: &Resolved<'_>) -> Result<I
 }
 
 /// As [`directory_of`], for a path that is shown otherwise.
-fn directory_as(
+pub(crate) fn directory_as(
     view: &View<'_>,
     resolved: &Resolved<'_>,
     shown: impl FnOnce() -> Arc<str>,
