@@ -19,7 +19,10 @@ const BRIEF_MICROS: u64 = 1_000;
 const MEAN_OF: u64 = 8;
 /// A commit that takes so long has stalled: whoever is served by the thread that makes it, readers too, would have waited all the while.
 const STALL_MICROS: u64 = 50_000;
-/// How long after a stall only the flush thread commits.
+/// For so many times the length of a stall only the flush thread commits: whoever is served by a thread that also commits waits for a stall no more
+/// than a twentieth of the time.
+const STALLS_APART: u64 = 20;
+/// The longest such time.
 const AFTER_STALL_MICROS: u64 = 60_000_000;
 
 /// Who makes batches durable, one at a time. Whoever holds it takes the next one, so that they come in their order.
@@ -30,13 +33,13 @@ pub(super) struct Committer {
     pub seen: Vec<PathBuf>,
     /// How long a commit of records alone took in the mean of the last few, times [`MEAN_OF`]; nothing is known at the beginning.
     usual_micros: Option<u64>,
-    /// When a commit of any kind stalled last.
-    stalled_micros: Option<u64>,
+    /// From when on others than the flush thread may commit again, after the last stall of any commit.
+    calm_micros: u64,
 }
 
 impl Committer {
     pub fn new(set: JournalSet, seen: Vec<PathBuf>) -> Committer {
-        Committer { set, seen, usual_micros: None, stalled_micros: None }
+        Committer { set, seen, usual_micros: None, calm_micros: 0 }
     }
 
     /// Makes durable what has gathered; returns the number of records, or `None` if the log has failed.
@@ -46,10 +49,9 @@ impl Committer {
 
     /// The same if that is brief, as far as one can tell: nothing but a write into room that is there, on a disk that was fast until now.
     pub fn commit_if_brief(&mut self, shared: &Shared) {
-        let now = shared.os.clock.monotonic_us();
-        let stalled = self.stalled_micros.is_some_and(|at| now.saturating_sub(at) < AFTER_STALL_MICROS);
+        let calm = shared.os.clock.monotonic_us() >= self.calm_micros;
         let fast = self.usual_micros.is_some_and(|usual| usual <= BRIEF_MICROS * MEAN_OF);
-        if fast && !stalled {
+        if fast && calm {
             let room = self.set.room();
             // asked in the hold that takes the batch: a segment may begin at any time
             self.commit_if(shared, |lane| !lane.closed && !lane.buffer.has_boundary() && lane.buffer.bytes() <= room);
@@ -80,7 +82,8 @@ impl Committer {
         let ended = shared.os.clock.monotonic_us();
         let micros = ended - began;
         if micros >= STALL_MICROS {
-            self.stalled_micros = Some(ended);
+            let after = (STALLS_APART * micros).min(AFTER_STALL_MICROS);
+            self.calm_micros = self.calm_micros.max(ended + after);
         }
         if plain {
             self.usual_micros =
@@ -245,15 +248,17 @@ mod tests {
         let wait = || journal.watermark().wait_blocking(journal.append(&Record::AllocateBlockId { id: 8 })).unwrap();
         wait();
         assert!(brief());
-        takes_ms.store(60, Ordering::Release);
-        wait();
-        takes_ms.store(0, Ordering::Release);
-        (0..50).for_each(|_| wait());
-        assert!(!brief(), "the mean is low again, but it has stalled");
-        clock.advance(59_000);
-        assert!(!brief());
-        clock.advance(2_000);
-        assert!(brief());
+        for (stall_ms, after_ms) in [(60, 1_200), (2_000, 40_000), (100_000, 60_000)] {
+            takes_ms.store(stall_ms, Ordering::Release);
+            wait();
+            takes_ms.store(0, Ordering::Release);
+            (0..80).for_each(|_| wait());
+            assert!(!brief(), "the mean is low again, but it has stalled");
+            clock.advance(after_ms - 1);
+            assert!(!brief(), "{stall_ms}");
+            clock.advance(1);
+            assert!(brief(), "{stall_ms}");
+        }
         journal.close().unwrap();
     }
 }
