@@ -204,8 +204,7 @@ impl Tree {
         let Some(shape) = self.file_shape(store, inode) else { return usage };
         let is_past = snapshot != SnapshotId::CURRENT && !self.snapshots.file_diffs(inode).is_empty();
         usage.space = if is_past && shape.stripe.is_none() {
-            let whole = |b| !shape.open || store.block_state(b) == BlockState::Complete;
-            let bytes = self.bytes_at(store, inode, snapshot, whole);
+            let bytes = self.file_length_at(store, inode, snapshot);
             quota::block_usage(bytes, self.replication_at(store, inode, snapshot), UNSPECIFIED).space
         } else {
             let past = if shape.stripe.is_none() { self.past_blocks(store, inode) } else { Vec::new() };

@@ -5,6 +5,7 @@ use super::pair::Pair;
 use super::paths::is_odd;
 use crate::sim::script::Dice;
 use prost_reflect::{DynamicMessage, Value};
+use std::collections::HashSet;
 
 pub(super) const USERS: [&str; 4] = ["hdfs", "alice", "bob", "carol"];
 pub(super) const CLIENTS: [&str; 4] = ["c1", "c2", "c3", "c4"];
@@ -18,6 +19,8 @@ pub struct Generator {
     pub(super) tokens: usize,
     /// Id of the newest cache directive.
     pub(super) directives: u64,
+    /// Java's ids of what was ever renamed.
+    pub(super) moved: HashSet<u64>,
 }
 
 /// A call: user, method, request.
@@ -59,7 +62,7 @@ pub(super) fn number(message: &DynamicMessage, path: &[&str]) -> Option<u64> {
 
 impl Generator {
     pub fn new(seed: u64) -> Generator {
-        Generator { dice: Dice(seed), model: Model::default(), tokens: 0, directives: 0 }
+        Generator { dice: Dice(seed), model: Model::default(), tokens: 0, directives: 0, moved: HashSet::new() }
     }
 
     pub(super) fn one_in(&mut self, n: usize) -> bool {
@@ -120,6 +123,14 @@ impl Generator {
     }
 
     pub(super) fn run(&mut self, pair: &mut Pair, call: Call) {
+        if matches!(call.method, "rename" | "rename2") {
+            return self.rename(pair, call);
+        }
+        if call.method == "truncate" && pair.found(&call.paths[0]).is_some_and(|(id, _)| self.moved.contains(&id)) {
+            // Hadoop loses what snapshots have of a file that was renamed out of one (see the test
+            // `a_file_renamed_out_of_a_snapshot_and_truncated_keeps_its_past`)
+            return;
+        }
         // a text may hold the mark of a number: requests are rendered by it
         let answer = pair.ask(call.user, call.method, &call.request);
         if let Ok(answer) = answer {
@@ -131,7 +142,7 @@ impl Generator {
         }
     }
 
-    fn learn(&mut self, call: &Call, answer: &DynamicMessage) {
+    pub(super) fn learn(&mut self, call: &Call, answer: &DynamicMessage) {
         let yes = answer.get_field_by_name("result").is_none_or(|value| value.as_bool() != Some(false));
         let Some(path) = call.paths.first().filter(|path| yes && !is_odd(path)) else { return };
         match call.method {

@@ -65,6 +65,11 @@ pub fn refusal(method: &str, java: &Refusal) -> bool {
         || java.class == "java.lang.ArrayIndexOutOfBoundsException"
 }
 
+/// Whether a call asks for figures of queues.
+pub fn is_of_queues(method: &str) -> bool {
+    matches!(method, "getFsStats" | "getFsReplicatedBlockStats" | "getFsECBlockGroupStats")
+}
+
 /// Whether a message counts blocks in queues, or what scans find, which both work off in their own time.
 pub fn counts_of_queues(message: &str) -> bool {
     matches!(

@@ -14,6 +14,7 @@ mod pair;
 mod paths;
 mod rare;
 mod reads;
+mod renames;
 mod side;
 mod snapshots;
 mod stream;

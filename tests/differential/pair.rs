@@ -113,6 +113,9 @@ impl Pair {
                 }
             }
         }
+        if known::is_of_queues(name) && self.pairs.settled {
+            (java, ours) = self.worked_off(user, name, (java, ours), (&for_java, &for_ours));
+        }
         if matches!(name, "recoverLease" | "truncate") && java.is_ok() {
             // a block that waits for its recovery while its file is deleted into a snapshot takes all recoveries of Java's DataNode with it
             self.java.obey();
@@ -161,11 +164,48 @@ impl Pair {
         java
     }
 
+    /// Figures of queues once both have worked off what there is to do, which takes them as long as the machine is busy.
+    fn worked_off(
+        &mut self,
+        user: &str,
+        name: &str,
+        told: (Answer, Answer),
+        bodies: (&[u8], &[u8]),
+    ) -> (Answer, Answer) {
+        let (mut java, mut ours) = told;
+        for _ in 0..PATIENCE {
+            match (&java, &ours) {
+                (Ok(of_java), Ok(of_ours)) if self.pairs.message(of_java, of_ours).is_err() => {}
+                _ => return (java, ours),
+            }
+            std::thread::sleep(Duration::from_millis(250));
+            self.java.obey();
+            self.ours.obey();
+            java = self.again(user, name, bodies.0, false);
+            ours = self.again(user, name, bodies.1, true);
+        }
+        if let Some(trace) = &mut self.trace {
+            let fsck = |side: &Side| {
+                let target = "/fsck?ugi=hdfs&path=%2F&files=1&blocks=1&locations=1&includeSnapshots=1";
+                crate::support::http::get(side.fixture.http_port(), target).map(|(_, body)| body).unwrap_or_default()
+            };
+            trace.blocks(&fsck(&self.java), &fsck(&self.ours));
+        }
+        (java, ours)
+    }
+
     /// The status of the path that a request begins with.
     fn status(&mut self, request: &str, ours: bool) -> Answer {
         let request = request.split(" clientName").next().and_then(|r| r.split(" masked").next()).expect("a path");
         let body = encode("getFileInfo", &self.render(request, ours), Some(&RAW)).1;
         if ours { &mut self.ours } else { &mut self.java }.call("hdfs", "getFileInfo", &body)
+    }
+
+    /// What Java has at a path: its id, and whether it is a directory.
+    pub fn found(&mut self, path: &str) -> Option<(u64, bool)> {
+        let status = self.status(&format!("src: {}", super::generate::quoted(path)), false).ok()?;
+        let kind = status.get_field_by_name("fs")?.as_message()?.get_field_by_name("fileType")?.as_enum_number();
+        Some((super::generate::number(&status, &["fs", "fileId"])?, kind == Some(1)))
     }
 
     /// Java's id of what is there.
@@ -407,7 +447,9 @@ impl Pair {
         assert!(self.differences.len() as u64 <= allowed as u64, "{} of {asked} calls differ", self.differences.len());
         assert!(done * 3 >= asked, "too few succeed");
         if calls >= 200_000 {
-            let rare: Vec<_> = self.counts.iter().filter(|(_, count)| count.0 < 500).map(|(name, _)| name).collect();
+            let asked = |name: &str| self.counts.get(name).map_or(0, |count| count.0);
+            let all = crate::trials::conversation::methods().into_iter().map(|method| method.name().to_owned());
+            let rare: Vec<_> = all.filter(|name| asked(name) < 500).collect();
             assert!(rare.is_empty(), "too rare: {rare:?}");
         }
     }

@@ -9,7 +9,7 @@ use regex::{Captures, Regex};
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 /// Ids of an answer that are written down.
@@ -19,13 +19,24 @@ const IDS_MAX: usize = 12;
 pub struct Trace {
     calls: File,
     stream: File,
+    /// Where blocks are is written down there, by number.
+    folder: PathBuf,
+    told: u32,
 }
 
 impl Trace {
     pub fn begin(folder: &str) -> Trace {
         std::fs::create_dir_all(folder).expect("a folder");
         let create = |name| File::create(Path::new(folder).join(name)).expect("a folder");
-        Trace { calls: create("calls.txt"), stream: create("stream.tsv") }
+        Trace { calls: create("calls.txt"), stream: create("stream.tsv"), folder: folder.into(), told: 0 }
+    }
+
+    /// What both say of all blocks.
+    pub fn blocks(&mut self, java: &str, ours: &str) {
+        self.told += 1;
+        for (name, text) in [("java", java), ("ours", ours)] {
+            std::fs::write(self.folder.join(format!("blocks-{}-{name}.txt", self.told)), text).expect("a folder");
+        }
     }
 
     pub fn call(&mut self, differs: bool, (user, name, request): (&str, &str, &str), java: &Answer, ours: &Answer) {

@@ -56,7 +56,7 @@ impl Generator {
         let src = quoted(&self.or_odd(&path));
         let last = entry.blocks.last().cloned();
         let previous = last.as_ref().map(|block| self.block(block, block.length));
-        match self.dice.below(14) {
+        match self.dice.below(19) {
             0..=4 => {
                 let previous = previous.filter(|_| !self.one_in(20));
                 let previous = previous.map(|b| format!(" previous {{ {b} }}")).unwrap_or_default();
@@ -78,7 +78,7 @@ impl Generator {
                 let call = self.call(user, "fsync", request, &[&path]);
                 self.run(pair, call);
             }
-            10 => {
+            10 | 11 => {
                 let Some(block) = last else { return };
                 let request = format!("b {{ {} }} src: {src} holder: \"{client}\"{id}", self.block(&block, 0));
                 // groups are not given back
@@ -87,8 +87,8 @@ impl Generator {
                     self.go_on(pair, &path);
                 }
             }
-            11 => self.pipeline(pair, (&path, &entry), client, user),
-            12 => {
+            12..=14 => self.pipeline(pair, (&path, &entry), client, user),
+            15 | 16 => {
                 let Some(block) = last else { return };
                 let existing = format!("existings {{ {} }} existingStorageUuids: \"DS-1-0\"", node_info(1));
                 let more = self.dice.below(3);

@@ -27,19 +27,7 @@ impl Write for Concat {
     type Reply = ();
     const OPERATION: Operation = Operation::Concat;
 
-    fn prepare(&self, view: &View<'_>) -> Result<(), Refusal> {
-        if self.target.is_empty() {
-            return Err(Refusal::IllegalArgument("Target file name is empty".into()));
-        }
-        if self.sources.is_empty() {
-            return Err(Refusal::IllegalArgument("No sources given".into()));
-        }
-        for path in std::iter::once(&self.target).chain(&self.sources) {
-            if path.starts_with(b"/.reserved/raw") || path.starts_with(b"/.reserved/.inodes") {
-                let text = view.path_text(path);
-                return Err(Refusal::io(format!("Concat operation doesn't support .reserved relative path : {text}")));
-            }
-        }
+    fn prepare(&self, _view: &View<'_>) -> Result<(), Refusal> {
         Ok(())
     }
 
@@ -50,6 +38,7 @@ impl Write for Concat {
         let view = turn.view();
         let text = view.path_text(&self.target);
         view.check_safe_mode(|| format!("Cannot concat {text}"))?;
+        self.check_paths(&view)?;
         let resolved = view.resolve(&self.target, Walk::Write)?;
         view.check_inode(&resolved, Action::WRITE)?;
         if view.zone_of_path(&resolved).is_some() {
@@ -87,6 +76,23 @@ fn check_not_in_snapshot(view: &View<'_>, file: InodeHandle, text: &str) -> Resu
 }
 
 impl Concat {
+    /// That there are paths, none of them of one that concat does not take.
+    fn check_paths(&self, view: &View<'_>) -> Result<(), Refusal> {
+        if self.target.is_empty() {
+            return Err(Refusal::IllegalArgument("Target file name is empty".into()));
+        }
+        if self.sources.is_empty() {
+            return Err(Refusal::IllegalArgument("No sources given".into()));
+        }
+        for path in std::iter::once(&self.target).chain(&self.sources) {
+            if path.starts_with(b"/.reserved/raw") || path.starts_with(b"/.reserved/.inodes") {
+                let text = view.path_text(path);
+                return Err(Refusal::io(format!("Concat operation doesn't support .reserved relative path : {text}")));
+            }
+        }
+        Ok(())
+    }
+
     fn sources(&self, view: &View<'_>, target: InodeHandle, target_text: &str) -> Result<Vec<InodeHandle>, Refusal> {
         let (tree, store) = (&view.state.tree, &view.state.store);
         let Some(to) = tree.file_shape(store, target) else { return Ok(Vec::new()) };
