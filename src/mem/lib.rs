@@ -27,3 +27,5 @@ pub mod side;
 mod slab;
 mod varint;
 mod words;
+
+pub use prefetch::prefetch;

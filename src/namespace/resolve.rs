@@ -198,7 +198,7 @@ impl Tree {
     }
 
     fn walk<'p>(&self, store: &Store, path: Cow<'p, [u8]>, raw: bool) -> Resolved<'p> {
-        let (mut way, end) = self.ways.take(self.moves, &path);
+        let (mut way, end) = self.ways.take(self.moves, &path, self.root());
         let known = way.ranges.len();
         if known == 0 {
             way.inodes.push(self.root());
@@ -310,7 +310,7 @@ impl Tree {
 
     /// The resolved path of an inode, if it is `path` and its directory is one that paths have led through lately.
     pub fn resolve_known<'p>(&self, store: &Store, path: &'p [u8], inode: InodeHandle) -> Option<Resolved<'p>> {
-        let (mut way, end) = self.ways.take(self.moves, path);
+        let (mut way, end) = self.ways.take(self.moves, path, self.root());
         let known = way.ranges.len();
         if known == 0 {
             return None;

@@ -3,6 +3,7 @@
 //!
 //! A cache of what a walk finds, and nothing else: it is not durable, nobody waits for it, and any directory that leaves its place empties it.
 
+use mem::prefetch;
 use record::InodeHandle;
 use smallvec::SmallVec;
 use std::fmt;
@@ -12,10 +13,14 @@ use std::sync::Mutex;
 const REMEMBERED: usize = 1 << 9;
 /// Shorter ways are walked as fast as they are found here.
 const DEPTH_MIN: usize = 3;
+/// Longer ones are not remembered.
+const DEPTH_MAX: usize = 16;
 /// Longer paths are not remembered.
-const BYTES_MAX: usize = 1_024;
+const BYTES_MAX: usize = 268;
 /// Directories of a path that are looked for, from its end: what is not there yet is made below the last ones that are.
 const TRIED: usize = 6;
+/// Bytes that come with one access to memory.
+const LINE: usize = 64;
 
 /// Where components begin and end in a path.
 pub(crate) type Ranges = SmallVec<[(u32, u32); 16]>;
@@ -52,19 +57,58 @@ impl fmt::Debug for Ways {
     }
 }
 
-/// The way to a directory.
-#[derive(Clone, Default)]
+/// The way to a directory. All of it lies together: between two calls of one caller the processor forgets it, and lines beside each other come in
+/// the time of one.
+#[derive(Clone)]
+#[repr(C, align(64))]
 struct Known {
     /// [`crate::Tree::moves`] when it was walked, and one more; 0 for no way.
     moves: u64,
-    /// The path as it was written, which ends with the directory's name.
-    path: Vec<u8>,
-    way: Way,
+    /// Length of the path.
+    bytes: u16,
+    depth: u16,
+    /// What each component leads to; the root is not among them.
+    inodes: [u32; DEPTH_MAX],
+    /// Where each component ends in the path. It begins after one slash.
+    ends: [u16; DEPTH_MAX],
+    /// The path, which ends with the directory's name.
+    path: [u8; BYTES_MAX],
+}
+
+const _: () = assert!(size_of::<Known>() == 6 * LINE);
+
+impl Known {
+    const NONE: Known =
+        Known { moves: 0, bytes: 0, depth: 0, inodes: [0; DEPTH_MAX], ends: [0; DEPTH_MAX], path: [0; BYTES_MAX] };
+
+    /// Asks for the memory of the way to a path of so many bytes.
+    fn prefetch(&self, bytes: usize) {
+        prefetch(self);
+        let bytes = bytes.min(BYTES_MAX);
+        self.path[..bytes].iter().step_by(LINE).for_each(prefetch);
+        self.path[..bytes].last().into_iter().for_each(prefetch);
+    }
+
+    /// The way, if it is the one to this path and nothing has moved since.
+    fn to(&self, moves: u64, path: &[u8], root: InodeHandle) -> Option<Way> {
+        if self.moves != moves + 1 || usize::from(self.bytes) != path.len() || &self.path[..path.len()] != path {
+            return None;
+        }
+        let mut way = Way::default();
+        way.inodes.push(root);
+        let mut start = 1;
+        for (inode, end) in self.inodes.iter().zip(self.ends).take(self.depth.into()) {
+            way.inodes.push(InodeHandle::from_raw(*inode)?);
+            way.ranges.push((start, end.into()));
+            start = u32::from(end) + 1;
+        }
+        Some(way)
+    }
 }
 
 impl Ways {
     /// The longest known way to a directory on a path, its end not included, and where in the path it ends; an empty one if none is known.
-    pub(crate) fn take(&self, moves: u64, path: &[u8]) -> (Way, usize) {
+    pub(crate) fn take(&self, moves: u64, path: &[u8], root: InodeHandle) -> (Way, usize) {
         if let Ok(known) = self.0.try_lock()
             && !known.is_empty()
         {
@@ -76,37 +120,38 @@ impl Ways {
                     break;
                 }
                 let found = &known[hash(above) as usize % REMEMBERED];
-                if found.moves == moves + 1 && found.path == above {
-                    // a clone would go by elements
-                    let Way { ranges, inodes } = &found.way;
-                    return (Way { ranges: SmallVec::from_slice(ranges), inodes: SmallVec::from_slice(inodes) }, end);
+                found.prefetch(end);
+                if let Some(way) = found.to(moves, above, root) {
+                    return (way, end);
                 }
             }
         }
         (Way::default(), 0)
     }
 
-    /// Remembers the way to the directory that the first `depth` components of a path lead to.
+    /// Remembers the way to the directory that the first `depth` components of a path lead to, if the path is written plainly so far.
     pub(crate) fn remember(&self, moves: u64, path: &[u8], way: &Way, depth: usize) {
-        if depth < DEPTH_MIN {
+        if !(DEPTH_MIN..=DEPTH_MAX).contains(&depth) {
             return;
         }
         let above = &path[..way.ranges[depth - 1].1 as usize];
-        let Ok(mut known) = self.0.try_lock() else { return };
-        if above.len() > BYTES_MAX {
+        let mut start = 1;
+        let plain = way.ranges[..depth].iter().all(|part| part.0 == std::mem::replace(&mut start, part.1 + 1));
+        if above.len() > BYTES_MAX || !plain {
             return;
         }
+        let Ok(mut known) = self.0.try_lock() else { return };
         if known.is_empty() {
-            known.resize(REMEMBERED, Known::default());
+            known.resize(REMEMBERED, Known::NONE);
         }
         let known = &mut known[hash(above) as usize % REMEMBERED];
         known.moves = moves + 1;
-        known.path.clear();
-        known.path.extend_from_slice(above);
-        known.way.ranges.clear();
-        known.way.ranges.extend_from_slice(&way.ranges[..depth]);
-        known.way.inodes.clear();
-        known.way.inodes.extend_from_slice(&way.inodes[..=depth]);
+        (known.bytes, known.depth) = (above.len() as u16, depth as u16);
+        known.path[..above.len()].copy_from_slice(above);
+        for i in 0..depth {
+            known.inodes[i] = way.inodes[i + 1].raw();
+            known.ends[i] = way.ranges[i].1 as u16;
+        }
     }
 }
 
@@ -208,6 +253,32 @@ mod tests {
         hashes.sort_unstable();
         hashes.dedup();
         assert_eq!(hashes.len(), 2 * path.len());
+    }
+
+    #[test]
+    fn ways_of_any_depth_and_length_are_found() {
+        let mut store = Store::new();
+        let tree = Tree::new(&mut store, RootAttributes { user: "u", group: "g", mode: Mode::new(0o755) });
+        let mut w = World { store, tree };
+        for name_bytes in [1, 12, 15, 16, 17, 18, 60, 255] {
+            let (mut inodes, mut path) = (vec![w.tree.root()], String::new());
+            for _ in 0..super::DEPTH_MAX + 3 {
+                let name = "n".repeat(name_bytes);
+                inodes.push(w.directory(inodes[inodes.len() - 1], &name));
+                path = format!("{path}/{name}");
+                assert_eq!(w.resolve(&path).1, inodes);
+                assert_eq!(w.resolve(&format!("{path}/x")).1, inodes);
+            }
+            w.tree.resolve(&w.store, path.as_bytes()).unwrap();
+            let remembers = |path: &str| {
+                let known = w.tree.ways.0.lock().unwrap();
+                known.iter().any(|way| way.path[..way.bytes.into()] == *path.as_bytes())
+            };
+            assert!(!remembers(&path), "it is too deep");
+            let above = &path[..super::DEPTH_MAX * (name_bytes + 1)];
+            w.tree.resolve(&w.store, format!("{above}/x").as_bytes()).unwrap();
+            assert_eq!(remembers(above), above.len() <= super::BYTES_MAX, "{name_bytes}");
+        }
     }
 
     #[test]
