@@ -1,7 +1,7 @@
 //! What a check of the file system asks: pages of directories by the caller's rights, and the blocks of files with all that is known of their
 //! replicas (Hadoop's `NamenodeFsck`).
 
-use super::corrupt_files::{is_below, path_of};
+use super::corrupt_files::{any_missing, is_below, path_of};
 use super::file_info::get_file_info;
 use super::snapshots::{get_snapshot_listing, get_snapshottable};
 use crate::View;
@@ -185,17 +185,14 @@ pub struct CorruptBlocksWalk {
 }
 
 impl CorruptBlocksWalk {
-    /// Begins after the first `skip` missing blocks.
+    /// Begins after the first `skip` missing blocks. `None` if there are none at all, as before the queues are filled.
     ///
     /// # Errors
     /// `AccessControl` for all but superusers; `Io` while the queues are not filled yet.
-    pub fn begin(view: &View<'_>, below: &[u8], skip: u64, pasts: bool) -> Result<CorruptBlocksWalk, Refusal> {
+    pub fn begin(view: &View<'_>, below: &[u8], skip: u64, pasts: bool) -> Result<Option<CorruptBlocksWalk>, Refusal> {
         superuser_for(view.settings, view.caller, "listCorruptFileBlocks")?;
-        if !view.state.blocks.populating_queues() {
-            let text = "Cannot run listCorruptFileBlocks because replication queues have not been initialized.";
-            return Err(Refusal::io(text));
-        }
-        Ok(CorruptBlocksWalk { below: below.to_vec(), skip, pasts, ticket: 0, found: Vec::new(), seen: 0 })
+        let walk = CorruptBlocksWalk { below: below.to_vec(), skip, pasts, ticket: 0, found: Vec::new(), seen: 0 };
+        Ok(any_missing(view)?.then_some(walk))
     }
 
     /// Looks at up to `budget` more; whether it is done.

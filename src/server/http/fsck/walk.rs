@@ -210,18 +210,21 @@ impl Check {
     async fn list_corrupt(&mut self) -> Result<(), End> {
         let path = self.asked.path.clone();
         let pasts = self.asked.snapshots;
-        let after: u64 = self.asked.after.as_deref().and_then(|cookie| cookie.parse().ok()).unwrap_or(0);
+        let after = ops::read::corrupt_files::CorruptFilesWalk::from_cookie(self.asked.after.as_deref());
         let engine = self.shared.engine.clone();
         let begun =
             engine.view("fsck", &self.caller, |view| CorruptBlocksWalk::begin(view, path.as_bytes(), after, pasts));
-        let mut walk = begun.map_err(failed)?;
-        while !engine.view("fsck", &self.caller, |view| walk.step(view, CORRUPT_SLICE)) {
-            tokio::task::yield_now().await;
+        // where nothing is missing the cookie comes back as it is
+        let (mut cookie, mut lines) = (self.asked.after.clone().unwrap_or_else(|| "0".to_owned()), Vec::new());
+        if let Some(mut walk) = begun.map_err(failed)? {
+            while !engine.view("fsck", &self.caller, |view| walk.step(view, CORRUPT_SLICE)) {
+                tokio::task::yield_now().await;
+            }
+            cookie = walk.seen.max(after).to_string();
+            lines.extend(walk.found.iter().flat_map(corrupt_lines));
         }
-        let cookie = walk.seen.max(after);
-        let lines: Vec<String> = walk.found.iter().flat_map(corrupt_lines).collect();
         let count = match lines.len() {
-            0 if cookie == 0 => "no".to_owned(),
+            0 if cookie == "0" => "no".to_owned(),
             0 => "no more".to_owned(),
             n => n.to_string(),
         };

@@ -23,8 +23,8 @@ const ACCOUNTED: usize = 32;
 pub(super) async fn corrupt_files(request: &Request<'_>) -> Answer {
     let asked: ListCorruptFileBlocksRequestProto = decode(request.body.clone())?;
     superuser(request.shared, request.caller, "listCorruptFileBlocks")?;
-    // what is no number means the beginning, and comes back as it is where nothing is missing
-    let from = asked.cookie.as_deref().and_then(|cookie| cookie.parse().ok()).unwrap_or(0);
+    // a cookie that is no number comes back as it is where nothing is missing
+    let from = CorruptFilesWalk::from_cookie(asked.cookie.as_deref());
     let begun = request.read(|v| CorruptFilesWalk::begin(v, asked.path.as_bytes(), from))?;
     let Some(mut walk) = begun else {
         let cookie = asked.cookie.unwrap_or_else(|| from.to_string());
