@@ -62,6 +62,25 @@ const FRAGMENTS: [&str; 16] = [
     "<property name='a' value='&x;'/>",
 ];
 
+#[test]
+fn a_list_of_ports_has_each_once_and_no_gaps() {
+    let read = |ports: &str| {
+        let mut configuration = Configuration::with_defaults(Environment::default());
+        configuration.set("fs.defaultFS", "hdfs://localhost", "test");
+        configuration.set("dfs.namenode.rpc-address.auxiliary-ports", ports, "test");
+        let identity = identify(&mut configuration, |_| true).expect("one name node");
+        Settings::read(&configuration, identity).map(drop).map_err(|error| error.to_string())
+    };
+    assert_eq!(read(" 8021, 8022,"), Ok(()));
+    for (ports, text) in [
+        ("8021,,8022", "For input string: \"\""),
+        (",8021", "For input string: \"\""),
+        ("8021,8021", "There is already a listener binding to: 8021"),
+    ] {
+        assert!(read(ports).is_err_and(|error| error.contains(text)), "{ports}: {:?}", read(ports));
+    }
+}
+
 /// Windows of counts that Hadoop refuses.
 #[test]
 fn windows_of_who_asks_most_have_bounds() {
@@ -78,6 +97,7 @@ fn windows_of_who_asks_most_have_bounds() {
         ("35792", "Out of range: 2147520000"),
         ("2147483647", "Out of range: 128849018820000"),
         ("2147483648", "For input string: \"2147483648\""),
+        ("1,,2", "For input string: \"\""),
     ] {
         assert!(read(minutes).is_err_and(|error| error.contains(text)), "{minutes}: {:?}", read(minutes));
     }

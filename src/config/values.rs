@@ -148,5 +148,17 @@ pub fn trimmed_strings(text: &str) -> Vec<String> {
     found
 }
 
+/// `getTrimmedStrings`: the same with empty ones, but for those at the end, and repetitions.
+pub fn trimmed_items(text: &str) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    for item in text.split(',').map(trim) {
+        // a line end separates too, and is a blank beside a comma
+        let words = item.split('\n').map(trim).filter(|word| item.is_empty() || !word.is_empty());
+        found.extend(words.map(str::to_owned));
+    }
+    found.truncate(found.iter().rposition(|item| !item.is_empty()).map_or(0, |last| last + 1));
+    found
+}
+
 #[cfg(test)]
 mod tests;

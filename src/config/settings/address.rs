@@ -83,5 +83,10 @@ fn auxiliary_ports(reader: &Reader<'_>) -> Result<Vec<u16>, ConfigError> {
         let number = crate::config::values::int(text)?;
         u16::try_from(number).map_err(|_| format!("port out of range:{number}"))
     };
-    reader.strings(KEY)?.iter().map(port).collect::<Result<_, _>>().map_err(|problem| reader.wrong(KEY, problem))
+    let ports: Result<Vec<u16>, String> = reader.items(KEY)?.iter().map(port).collect();
+    let ports = ports.map_err(|problem| reader.wrong(KEY, problem))?;
+    match ports.iter().enumerate().find(|(at, port)| ports[..*at].contains(port)) {
+        Some((_, port)) => Err(reader.wrong(KEY, format!("There is already a listener binding to: {port}"))),
+        None => Ok(ports),
+    }
 }

@@ -60,7 +60,7 @@ fn top(reader: &Reader<'_>) -> Result<Option<TopSettings>, ConfigError> {
     const USERS: &str = "dfs.namenode.top.num.users";
     const MINUTE_MS: u64 = 60_000;
     let mut windows_ms = BTreeSet::new();
-    for text in reader.strings(WINDOWS)? {
+    for text in reader.items(WINDOWS)? {
         let minutes =
             text.parse::<i32>().map_err(|_| reader.wrong(WINDOWS, format!("For input string: \"{text}\"")))?;
         let minutes = u64::try_from(minutes).ok().filter(|minutes| *minutes > 0);

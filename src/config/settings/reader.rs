@@ -174,4 +174,8 @@ impl<'a> Reader<'a> {
     pub fn strings(&self, key: &'static str) -> Result<Vec<String>, ConfigError> {
         Ok(values::trimmed_strings(&self.optional(key)?.unwrap_or_default()))
     }
+    /// `getTrimmedStrings`: with empty ones and repetitions.
+    pub fn items(&self, key: &'static str) -> Result<Vec<String>, ConfigError> {
+        Ok(values::trimmed_items(&self.optional(key)?.unwrap_or_default()))
+    }
 }

@@ -167,3 +167,20 @@ fn get_trimmed_string_collection() {
         assert_eq!(trimmed_strings(text), expected, "for {text:?}");
     }
 }
+
+#[test]
+fn items_may_be_empty_but_at_the_end() {
+    for (text, expected) in [
+        ("", vec![]),
+        (" ", vec![]),
+        (" , ", vec![]),
+        ("a,,b", vec!["a", "", "b"]),
+        (",,a", vec!["", "", "a"]),
+        (" a , ,b,,c,, ", vec!["a", "", "b", "", "c"]),
+        ("a,a", vec!["a", "a"]),
+        ("a\n\nb", vec!["a", "b"]),
+        (",\na", vec!["", "a"]),
+    ] {
+        assert_eq!(trimmed_items(text), expected, "for {text:?}");
+    }
+}
