@@ -3,6 +3,7 @@
 use crate::{Tree, quota};
 use record::{Features, InodeHandle, KindTag, Store};
 use vocab::quota::Usage;
+use vocab::storage_policy::UNSPECIFIED;
 
 impl Tree {
     /// Moves an inode below `parent` under `name`, which must be free. Quota use moves along; where no quota directory sees a difference, the
@@ -48,7 +49,7 @@ impl Tree {
         if from == to {
             return false;
         }
-        let inherits = self.own_storage_policy(store, inode) == 0;
+        let inherits = self.own_storage_policy(store, inode) == UNSPECIFIED;
         if inherits && self.storage_policy(store, from) != self.storage_policy(store, to) {
             return true;
         }
@@ -101,6 +102,16 @@ impl Tree {
             Some(record) => record.usage,
             None => self.counted(top).unwrap_or_else(|| self.subtree_usage(store, top)),
         }
+    }
+
+    /// What a subtree would count below another directory, whose storage policy it would have unless it has its own.
+    pub fn subtree_usage_in(&self, store: &Store, top: InodeHandle, directory: InodeHandle) -> Usage {
+        let policy = self.storage_policy(store, directory);
+        let here = store.parent(top).map_or(policy, |above| self.storage_policy(store, above));
+        if policy == here || self.own_storage_policy(store, top) != UNSPECIFIED {
+            return self.subtree_usage_known(store, top);
+        }
+        self.subtree_usage_below(store, top, policy)
     }
 
     /// Removes an inode without children and blocks. Quota use is the caller's.

@@ -9,6 +9,7 @@ use crate::read::summary::{get_content_summary, get_quota_usage};
 use crate::status::{FileStatus, LocatedBlocks};
 use crate::write::attributes::*;
 use crate::write::quota::{RESET, SetQuota, UNCHANGED};
+use crate::write::rename::Rename;
 use crate::write::storage_policy::{SetStoragePolicy, get_storage_policy};
 use vocab::Mode as Permissions;
 
@@ -262,5 +263,38 @@ fn an_empty_name_changes_no_owner() {
     let chown = SetOwner { path: b"/d".into(), user: Some("bob".into()), group: Some("".into()) };
     assert_eq!(w.write(&superuser(), &chown), Ok(()));
     assert_eq!(names(&w).map(|n| n.1), before.map(|n| n.1));
+    w.check();
+}
+
+/// What moves counts by the kinds of the policy that it will have.
+#[test]
+fn a_rename_asks_quotas_of_kinds_for_the_policy_of_its_target() {
+    let mut w = World::with_datanodes(1);
+    let who = superuser();
+    for (path, policy) in [("/q/hot", "HOT"), ("/q/hot/own", "HOT"), ("/q/ssd", "ALL_SSD")] {
+        w.mkdirs(&who, path, 0o755).unwrap();
+        w.policy(path, policy).unwrap();
+    }
+    for file in ["/q/hot/f", "/q/hot/d/f", "/q/hot/own/f"] {
+        w.write_file(file, &[100]);
+    }
+    let quota = |w: &mut World, space: i64| {
+        let kind = Some(StorageKind::Ssd);
+        w.write(&who, &SetQuota { path: b"/q/ssd".into(), names: UNCHANGED, space, kind }).unwrap();
+    };
+    let rename = |w: &mut World, name: &str| {
+        let (source, target) = (format!("/q/hot/{name}").into(), format!("/q/ssd/{name}").into());
+        w.write(&who, &Rename { source, target })
+    };
+    quota(&mut w, 299);
+    for name in ["f", "d"] {
+        assert!(matches!(rename(&mut w, name), Err(Refusal::KindQuota(..))), "{name}");
+    }
+    assert_eq!(rename(&mut w, "own"), Ok(true), "it keeps its policy");
+    quota(&mut w, 300);
+    assert_eq!(rename(&mut w, "d"), Ok(true));
+    assert!(matches!(rename(&mut w, "f"), Err(Refusal::KindQuota(..))));
+    let usage = w.view(&who, |v| get_quota_usage(v, b"/q/ssd").unwrap().usage.by_kind);
+    assert_eq!((usage[StorageKind::Ssd as usize], usage[StorageKind::Disk as usize]), (300, 300));
     w.check();
 }

@@ -92,7 +92,7 @@ fn check_limits(view: &View<'_>, inode: InodeHandle, from: &Resolved<'_>, to: &R
         return Ok(());
     }
     let gone = to.last().map_or(Usage::default(), |old| tree.subtree_usage_known(store, old));
-    let delta = difference(&tree.subtree_usage_known(store, inode), &gone);
+    let delta = difference(&tree.subtree_usage_in(store, inode, parent), &gone);
     tree.verify_quota(store, parent, Some(common).filter(|_| !counts_as_new), &delta)
 }
 
