@@ -6,13 +6,14 @@ pub use crate::bulk_count::Share;
 use crate::build::{Build, BuildError};
 use crate::codec::{encode_acl, encode_xattrs};
 use crate::erasure_coding::{Policies, is_policy};
-use crate::quota::{self, FileShape, QuotaRecord};
+use crate::quota::{self, FileShape, QuotaRecord, plain_space};
 use crate::side::key;
 use crate::{Tree, construction};
 use mem::bulk::Clock;
 use mem::side::SideTable;
-use record::{BlockInfo, InodeHandle, Linker, Store};
+use record::{InodeHandle, Linker, Store};
 use std::collections::BTreeSet;
+use vocab::Block;
 use vocab::acl::AclEntry;
 use vocab::encryption::is_zone;
 use vocab::quota::{Quota, Usage};
@@ -104,10 +105,16 @@ impl Totals {
     }
     /// Adds the use of a file.
     #[inline]
-    pub fn add_file(&mut self, shape: &FileShape, blocks: &[BlockInfo]) {
-        for (at, info) in blocks.iter().enumerate() {
+    pub fn add_file(&mut self, shape: &FileShape, blocks: &[Block]) {
+        if shape.is_plain() {
+            for block in blocks {
+                self.usage.space = self.usage.space.saturating_add(plain_space(block.length, shape.replication));
+            }
+            return;
+        }
+        for (at, block) in blocks.iter().enumerate() {
             let last = at + 1 == blocks.len();
-            let used = if last { shape.last(&info.block) } else { shape.full(&info.block) };
+            let used = if last { shape.last(block) } else { shape.full(block) };
             quota::add(&mut self.usage, &used);
         }
     }

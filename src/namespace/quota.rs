@@ -47,8 +47,8 @@ pub fn difference(after: &Usage, before: &Usage) -> Usage {
 
 /// What one block of `bytes` counts with that replication under a storage policy (0: kinds are not counted).
 pub fn block_usage(bytes: u64, replication: u16, storage_policy: u8) -> Usage {
+    let mut usage = Usage { space: plain_space(bytes, replication), ..Usage::default() };
     let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
-    let mut usage = Usage { space: bytes.saturating_mul(i64::from(replication)), ..Usage::default() };
     if let Some(policy) = by_id(storage_policy) {
         for kind in policy.counted_kinds(replication) {
             let used = &mut usage.by_kind[kind as usize];
@@ -56,6 +56,11 @@ pub fn block_usage(bytes: u64, replication: u16, storage_policy: u8) -> Usage {
         }
     }
     usage
+}
+
+/// Bytes times replicas.
+pub(crate) fn plain_space(bytes: u64, replication: u16) -> i64 {
+    i64::try_from(bytes).unwrap_or(i64::MAX).saturating_mul(i64::from(replication))
 }
 
 /// What counts for usage of a file: replication, preferred block size, whether it is open.
@@ -76,6 +81,10 @@ pub struct FileShape {
 }
 
 impl FileShape {
+    /// Whether nothing counts but bytes times replicas: a closed file, replicated, without a storage policy.
+    pub(crate) fn is_plain(&self) -> bool {
+        !self.open && self.stripe.is_none() && by_id(self.storage_policy).is_none()
+    }
     /// Use of the block at the end of a file.
     pub fn last(&self, block: &Block) -> Usage {
         match self.stripe {

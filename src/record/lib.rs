@@ -15,4 +15,6 @@ mod store;
 pub use block::{BlockInfo, Blocks, Replica, ReplicaFlags, Replicas, StorageNumber};
 pub use handle::{BlockHandle, InodeHandle};
 pub use inode::{Features, FileFacts, GroupId, Inode, InodeKind, KindTag, ReferenceKind, UserId};
-pub use store::{Bulk, BulkIndex, BulkInode, BulkParts, BulkWorker, Linker, Memory, Owner, PartIds, Store, Twice};
+pub use store::{
+    Bulk, BulkBlocks, BulkIndex, BulkInode, BulkParts, BulkWorker, Linker, Memory, Owner, PartIds, Store, Twice,
+};

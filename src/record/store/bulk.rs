@@ -52,6 +52,46 @@ pub struct BulkInode {
     pub kind: InodeKind,
 }
 
+/// The blocks of a file: alike but for what [`Block`] tells. Those of an open file may be written, the last one is.
+#[derive(Clone, Copy, Debug)]
+pub struct BulkBlocks<'a> {
+    /// In their order.
+    pub blocks: &'a [Block],
+    /// Replicas wanted; 1 for striped groups.
+    pub replication: u16,
+    /// Whether the file is being written.
+    pub open: bool,
+    /// Storage policy, 0 for none.
+    pub storage_policy: u8,
+    /// Erasure coding policy, 0 for replication.
+    pub erasure_coding_policy: u8,
+}
+
+impl BulkBlocks<'static> {
+    /// None.
+    pub const NONE: BulkBlocks<'static> =
+        BulkBlocks { blocks: &[], replication: 0, open: false, storage_policy: 0, erasure_coding_policy: 0 };
+}
+
+impl BulkBlocks<'_> {
+    fn class(&self) -> BlockClass {
+        let BulkBlocks { replication, storage_policy, erasure_coding_policy, .. } = *self;
+        BlockClass { replication, storage_policy, erasure_coding_policy }
+    }
+    fn infos(&self) -> impl ExactSizeIterator<Item = BlockInfo> {
+        let BulkBlocks { blocks, replication, open, storage_policy, erasure_coding_policy } = *self;
+        blocks.iter().enumerate().map(move |(at, block)| BlockInfo {
+            block: *block,
+            replication,
+            state: if open && at + 1 == blocks.len() { BlockState::UnderConstruction } else { BlockState::Complete },
+            open,
+            deleted: false,
+            storage_policy,
+            erasure_coding_policy,
+        })
+    }
+}
+
 /// Ids of one part of the input with the handles they name, ascending.
 #[derive(Debug, Default)]
 pub struct PartIds {
@@ -213,12 +253,12 @@ impl BulkWorker<'_> {
     }
 
     /// Adds an inode with its name and, if it is a file, its blocks.
-    pub fn add(&mut self, inode: &BulkInode, name: &[u8], blocks: &[BlockInfo], ids: &mut PartIds) -> InodeHandle {
+    pub fn add(&mut self, inode: &BulkInode, name: &[u8], blocks: BulkBlocks<'_>, ids: &mut PartIds) -> InodeHandle {
         let h = InodeHandle(self.inodes.next_slot());
         let mut record = self.encode(h, inode);
         record.set(f::NAME, self.names.add(name).raw());
         ids.inodes.push((inode.id, h.raw()));
-        if !blocks.is_empty() && !self.fuse(&mut record, inode, blocks, h, ids) {
+        if !blocks.blocks.is_empty() && !self.fuse(&mut record, inode, blocks, h, ids) {
             self.separate(&mut record, blocks, h, ids);
         }
         self.inodes.add(record);
@@ -253,8 +293,8 @@ impl BulkWorker<'_> {
         record
     }
 
-    fn block_class(&mut self, info: &BlockInfo) -> Option<u64> {
-        let (class, bulk) = (class_of(info), self.bulk);
+    fn block_class(&mut self, class: BlockClass) -> Option<u64> {
+        let bulk = self.bulk;
         self.block_classes.code(class, || bulk.shared(|store| store.block_classes.code(class)))
     }
 
@@ -263,21 +303,21 @@ impl BulkWorker<'_> {
         &mut self,
         record: &mut InodeRecord,
         inode: &BulkInode,
-        blocks: &[BlockInfo],
+        blocks: BulkBlocks<'_>,
         h: InodeHandle,
         ids: &mut PartIds,
     ) -> bool {
-        let [info] = blocks else { return false };
+        let [block] = blocks.blocks else { return false };
         let may = record.get(f::WIDE) == 0 && !inode.features.intersects(NEVER_FUSED);
-        if !may || info.state != BlockState::Complete || info.open || info.deleted {
+        if !may || blocks.open {
             return false;
         }
-        let Block { id, stamp, .. } = info.block;
+        let Block { id, stamp, .. } = *block;
         if id.is_striped() && stamp >= self.bulk.legacy_limit {
             return false;
         }
-        let Some(class) = self.block_class(info) else { return false };
-        if !record.set_fused(&info.block, class) {
+        let Some(class) = self.block_class(blocks.class()) else { return false };
+        if !record.set_fused(block, class) {
             return false;
         }
         self.rest.fused += 1;
@@ -286,12 +326,12 @@ impl BulkWorker<'_> {
     }
 
     /// Gives each block a record of its own.
-    fn separate(&mut self, record: &mut InodeRecord, blocks: &[BlockInfo], h: InodeHandle, ids: &mut PartIds) {
+    fn separate(&mut self, record: &mut InodeRecord, blocks: BulkBlocks<'_>, h: InodeHandle, ids: &mut PartIds) {
         let mut long = Vec::new();
-        for (at, info) in blocks.iter().enumerate() {
-            let slot = self.add_block(info, h);
+        for (at, info) in blocks.infos().enumerate() {
+            let slot = self.add_block(&info, h);
             self.index(info.block.id, info.block.stamp, slot, ids);
-            if blocks.len() > INLINE_BLOCKS {
+            if blocks.blocks.len() > INLINE_BLOCKS {
                 long.push(slot);
             } else {
                 record.set_inline_block(at, slot);
@@ -310,7 +350,7 @@ impl BulkWorker<'_> {
         record.set(b::DELETED, u64::from(info.deleted));
         record.set(b::FILE, u64::from(file.raw()));
         let Block { id, length, stamp } = info.block;
-        let packed = (pack_block_id(id.0), fits(b::STAMP, stamp.0), self.block_class(info));
+        let packed = (pack_block_id(id.0), fits(b::STAMP, stamp.0), self.block_class(class_of(info)));
         match packed {
             (Some(id), Some(stamp), Some(class)) if length <= b::LENGTH.max() => {
                 record.set(b::ID, id);

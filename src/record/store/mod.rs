@@ -17,7 +17,7 @@ mod tests;
 mod twin;
 mod wide;
 
-pub use bulk::{Bulk, BulkIndex, BulkInode, BulkParts, BulkWorker, Linker, Owner, PartIds, Twice};
+pub use bulk::{Bulk, BulkBlocks, BulkIndex, BulkInode, BulkParts, BulkWorker, Linker, Owner, PartIds, Twice};
 
 use crate::distinct::{Distinct, Value};
 use crate::layout::{BlockRecord, InodeRecord};

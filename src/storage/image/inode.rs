@@ -58,9 +58,6 @@ pub struct FileRecord<'a> {
     pub erasure_coding_policy: Option<u32>,
     /// Whether the record says that its blocks are striped.
     pub striped: bool,
-    /// The message from its first block on.
-    blocks: &'a [u8],
-    block_count: u32,
 }
 
 /// A directory. Quotas are -1 where there is none.
@@ -76,18 +73,7 @@ pub struct DirectoryRecord<'a> {
     pub kind_quotas: Option<&'a [u8]>,
 }
 
-/// What an inode is.
-#[derive(Clone, Copy, Debug)]
-pub enum RecordKind<'a> {
-    /// File.
-    File(FileRecord<'a>),
-    /// Directory.
-    Directory(DirectoryRecord<'a>),
-    /// Symlink with its target.
-    Symlink(Attributes<'a>, &'a [u8]),
-}
-
-/// One inode.
+/// One inode, its body not yet decoded.
 #[derive(Clone, Copy, Debug)]
 pub struct InodeRecord<'a> {
     /// Number.
@@ -95,7 +81,18 @@ pub struct InodeRecord<'a> {
     /// Local name; empty for the root.
     pub name: &'a [u8],
     /// What it is.
-    pub kind: RecordKind<'a>,
+    pub body: Body<'a>,
+}
+
+/// What an inode is, with the message that tells more.
+#[derive(Clone, Copy, Debug)]
+pub enum Body<'a> {
+    /// For [`FileRecord::parse`].
+    File(&'a [u8]),
+    /// For [`DirectoryRecord::parse`].
+    Directory(&'a [u8]),
+    /// For [`parse_symlink`].
+    Symlink(&'a [u8]),
 }
 
 /// Steps over a tag, if it comes next: writers put fields in order of their numbers, so that most of a record is met without a look at what else a tag
@@ -126,6 +123,7 @@ impl<'a> InodeRecord<'a> {
     ///
     /// # Errors
     /// [`WireError`]; a record whose type has no body is [`WireError::Truncated`].
+    #[inline(always)] // its fields are taken apart at once: as a value it would go through memory several times
     pub fn parse(message: &'a [u8]) -> Result<InodeRecord<'a>, WireError> {
         let (mut tag, mut id, mut name) = (0, 0, &b""[..]);
         let (mut file, mut directory, mut symlink) = (None, None, None);
@@ -153,25 +151,23 @@ impl<'a> InodeRecord<'a> {
                 _ => {}
             }
         }
-        let kind = match tag {
-            1 => RecordKind::File(FileRecord::parse(file.ok_or(WireError::Truncated)?)?),
-            2 => RecordKind::Directory(DirectoryRecord::parse(directory.ok_or(WireError::Truncated)?)?),
-            3 => {
-                let (attributes, target) = parse_symlink(symlink.ok_or(WireError::Truncated)?)?;
-                RecordKind::Symlink(attributes, target)
-            }
-            _ => return Err(WireError::Truncated),
+        let body = match tag {
+            1 => file.map(Body::File),
+            2 => directory.map(Body::Directory),
+            3 => symlink.map(Body::Symlink),
+            _ => None,
         };
-        Ok(InodeRecord { id, name, kind })
+        Ok(InodeRecord { id, name, body: body.ok_or(WireError::Truncated)? })
     }
 }
 
 impl<'a> FileRecord<'a> {
-    /// Decodes an `INodeFile`.
+    /// Decodes an `INodeFile`; its blocks come to those given, in order.
     ///
     /// # Errors
     /// [`WireError`].
-    pub fn parse(message: &'a [u8]) -> Result<FileRecord<'a>, WireError> {
+    #[inline(always)] // as that of an inode
+    pub fn parse(message: &'a [u8], blocks: &mut Vec<Block>) -> Result<FileRecord<'a>, WireError> {
         let mut file = FileRecord {
             attributes: Attributes::default(),
             replication: 0,
@@ -180,8 +176,6 @@ impl<'a> FileRecord<'a> {
             storage_policy: 0,
             erasure_coding_policy: None,
             striped: false,
-            blocks: &[],
-            block_count: 0,
         };
         let mut cursor = Cursor::new(message);
         if comes(&mut cursor, varint(1)) {
@@ -199,26 +193,17 @@ impl<'a> FileRecord<'a> {
         if comes(&mut cursor, fixed64(5)) {
             file.attributes.permission = PackedPermission(cursor.fixed64()?);
         }
-        file.blocks = cursor.rest();
         while comes(&mut cursor, bytes(6)) {
-            cursor.bytes()?;
-            file.block_count += 1;
+            blocks.push(parse_block(cursor.bytes()?)?);
         }
-        loop {
-            let rest = cursor.rest();
-            let Some(field) = cursor.field()? else { break };
+        while let Some(field) = cursor.field()? {
             match field {
                 (1, Value::Varint(v)) => file.replication = v as u32,
                 (2, Value::Varint(v)) => file.attributes.mtime = v as i64,
                 (3, Value::Varint(v)) => file.attributes.atime = v as i64,
                 (4, Value::Varint(v)) => file.block_size = v,
                 (5, Value::Fixed64(v)) => file.attributes.permission = PackedPermission(v),
-                (6, Value::Bytes(_)) => {
-                    if file.block_count == 0 {
-                        file.blocks = rest;
-                    }
-                    file.block_count += 1;
-                }
+                (6, Value::Bytes(b)) => blocks.push(parse_block(b)?),
                 (7, Value::Bytes(b)) => file.construction = Some(parse_construction(b)?),
                 (8, Value::Bytes(b)) => file.attributes.acl = Some(b),
                 (9, Value::Bytes(b)) => file.attributes.xattrs = Some(b),
@@ -229,25 +214,6 @@ impl<'a> FileRecord<'a> {
             }
         }
         Ok(file)
-    }
-
-    /// The blocks, in order.
-    pub fn blocks(&self) -> impl Iterator<Item = Result<Block, WireError>> + 'a {
-        let (mut cursor, mut left) = (Cursor::new(self.blocks), self.block_count);
-        std::iter::from_fn(move || {
-            left = left.checked_sub(1)?;
-            if comes(&mut cursor, bytes(6)) {
-                return Some(cursor.bytes().and_then(parse_block));
-            }
-            loop {
-                match cursor.field() {
-                    Ok(Some((6, Value::Bytes(b)))) => return Some(parse_block(b)),
-                    Ok(Some(_)) => {}
-                    Ok(None) => return None,
-                    Err(e) => return Some(Err(e)),
-                }
-            }
-        })
     }
 }
 
@@ -280,7 +246,11 @@ impl<'a> DirectoryRecord<'a> {
     }
 }
 
-fn parse_symlink(message: &[u8]) -> Result<(Attributes<'_>, &[u8]), WireError> {
+/// Decodes an `INodeSymlink`: attributes and target.
+///
+/// # Errors
+/// [`WireError`].
+pub fn parse_symlink(message: &[u8]) -> Result<(Attributes<'_>, &[u8]), WireError> {
     let (mut attributes, mut target) = (Attributes::default(), &b""[..]);
     let mut cursor = Cursor::new(message);
     while let Some(field) = cursor.field()? {

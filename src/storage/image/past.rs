@@ -1,7 +1,7 @@
 //! Snapshots, diffs and references out of an image: sections SNAPSHOT, SNAPSHOT_DIFF and INODE_REFERENCE.
 
 use super::features::{acl_entries, is_storage_policy, kind_quotas, xattrs};
-use super::inode::{Attributes, DirectoryRecord, FileRecord, InodeRecord, RecordKind, parse_block};
+use super::inode::{Attributes, Body, DirectoryRecord, FileRecord, InodeRecord, parse_block};
 use super::strings::{Kind, StringTables};
 use super::summary::{ImageError, Section};
 use hadoop_proto::wire::{Cursor, Value, WireError};
@@ -168,9 +168,10 @@ impl<'a> Past<'a> {
             let fields = messages.fields(message)?;
             let root = bytes(&fields, 2).unwrap_or_default();
             let root = InodeRecord::parse(root).map_err(|e| messages.wire(e))?;
-            let RecordKind::Directory(record) = root.kind else {
+            let Body::Directory(body) = root.body else {
                 return Err(messages.content(format!("the snapshot of inode {} is of no directory", root.id)));
             };
+            let record = DirectoryRecord::parse(body).map_err(|e| messages.wire(e))?;
             let directory = self.directory(messages, root.id as u64)?;
             let copy = Arc::new(self.directory_copy(root.name, &record)?);
             let id = snapshot_id(number(&fields, 1).unwrap_or(0));
@@ -298,7 +299,7 @@ impl<'a> Past<'a> {
             let copy = match bytes(&fields, 4) {
                 None => None,
                 Some(copy) => {
-                    let record = FileRecord::parse(copy).map_err(|e| messages.wire(e))?;
+                    let record = FileRecord::parse(copy, &mut Vec::new()).map_err(|e| messages.wire(e))?;
                     Some(Arc::new(self.file_copy(bytes(&fields, 3).unwrap_or_default(), &record)?))
                 }
             };

@@ -2,19 +2,19 @@
 
 use super::cut::{Part, Place};
 use super::features::{acl_entries, is_storage_policy, kind_quotas, xattrs};
-use super::inode::{Attributes, DirectoryRecord, FileRecord, InodeRecord, PackedPermission, RecordKind};
+use super::inode::{Attributes, Body, DirectoryRecord, FileRecord, InodeRecord, PackedPermission, parse_symlink};
 use super::strings::{Kind, StringTables};
 use super::summary::ImageError;
 use hadoop_proto::wire::WireError;
 use namespace::bulk::{Side, Totals};
 use namespace::erasure_coding::Policies;
 use namespace::quota::FileShape;
-use record::{BlockInfo, BulkInode, BulkWorker, Features, InodeHandle, InodeKind, Owner, PartIds};
+use record::{BulkBlocks, BulkInode, BulkWorker, Features, InodeHandle, InodeKind, Owner, PartIds};
 use vocab::erasure_coding::REPLICATION;
 use vocab::quota::Quota;
 use vocab::storage_policy::UNSPECIFIED;
 use vocab::xattr::Xattr;
-use vocab::{BlockState, InodeId, Mode};
+use vocab::{Block, InodeId, Mode};
 
 /// Owners that a worker remembers, by their packed numbers: a power of two.
 const OWNERS: usize = 256;
@@ -71,7 +71,8 @@ pub(super) struct RecordWorker<'a, 'b> {
     pub(super) records: BulkWorker<'b>,
     context: Context<'a>,
     owners: Vec<Option<(u64, Owner)>>,
-    blocks: Vec<BlockInfo>,
+    /// Blocks of the file at hand.
+    blocks: Vec<Block>,
 }
 
 impl<'a, 'b> RecordWorker<'a, 'b> {
@@ -93,8 +94,7 @@ impl<'a, 'b> RecordWorker<'a, 'b> {
                     break;
                 }
             };
-            let done = InodeRecord::parse(message).map_err(Problem::Wire).and_then(|inode| self.inode(&inode, out));
-            if let Err(problem) = done {
+            if let Err(problem) = self.inode(message, out) {
                 out.error = Some(match problem {
                     Problem::Wire(error) => records.wire(error),
                     Problem::Content(what) => ImageError::Content { section: records.section(), what },
@@ -107,14 +107,17 @@ impl<'a, 'b> RecordWorker<'a, 'b> {
         out.ids.sort();
     }
 
-    fn inode(&mut self, inode: &InodeRecord<'_>, out: &mut Decoded) -> Result<(), Problem> {
-        match inode.kind {
-            RecordKind::File(file) => self.file(inode, &file, out),
-            RecordKind::Directory(directory) => self.directory(inode, &directory, out),
-            RecordKind::Symlink(attributes, target) => {
-                let side = Side::Symlink(target.to_vec());
-                let side = Some((Features::SYMLINK_TARGET, side));
-                self.add(inode, &attributes, InodeKind::Symlink, side, out)
+    #[inline(always)]
+    fn inode(&mut self, message: &[u8], out: &mut Decoded) -> Result<(), Problem> {
+        let InodeRecord { id, name, body } = InodeRecord::parse(message)?;
+        match body {
+            Body::File(body) => self.file(id, name, body, out),
+            Body::Directory(body) => self.directory(id, name, body, out),
+            Body::Symlink(body) => {
+                let (attributes, target) = parse_symlink(body)?;
+                let side = (Features::SYMLINK_TARGET, Side::Symlink(target.to_vec()));
+                let sides = self.sides(Some(side), &attributes, &mut InodeKind::Symlink)?;
+                self.add(id, name, &attributes, InodeKind::Symlink, BulkBlocks::NONE, sides, out)
             }
         }
     }
@@ -135,19 +138,15 @@ impl<'a, 'b> RecordWorker<'a, 'b> {
         Ok(owner)
     }
 
-    /// Adds the inode with what every kind has, and the blocks at hand.
-    fn add(
-        &mut self,
-        inode: &InodeRecord<'_>,
+    /// What side tables have of an inode.
+    fn sides(
+        &self,
+        own: Option<(Features, Side)>,
         attributes: &Attributes<'_>,
-        mut kind: InodeKind,
-        side: Option<(Features, Side)>,
-        out: &mut Decoded,
-    ) -> Result<(), Problem> {
-        let owner = self.owner(attributes.permission)?;
-        let first = out.sides.len();
-        let mut features = Features::NONE;
-        let mut sides = side.into_iter().collect::<Vec<_>>();
+        kind: &mut InodeKind,
+    ) -> Result<Vec<(Features, Side)>, Problem> {
+        let mut sides = Vec::new();
+        sides.extend(own);
         if let Some(message) = attributes.acl {
             let entries = acl_entries(message, self.context.strings)?;
             if !entries.is_empty() {
@@ -155,32 +154,38 @@ impl<'a, 'b> RecordWorker<'a, 'b> {
             }
         }
         if let Some(message) = attributes.xattrs {
-            let all = self.xattrs(message, &mut kind)?;
+            let all = self.xattrs(message, kind)?;
             if !all.is_empty() {
                 sides.push((Features::XATTRS, Side::Xattrs(all)));
             }
         }
+        Ok(sides)
+    }
+
+    /// Adds an inode with what every kind has.
+    #[allow(clippy::too_many_arguments)] // as one value they would go through memory once more
+    #[inline(always)]
+    fn add(
+        &mut self,
+        id: i64,
+        name: &[u8],
+        attributes: &Attributes<'_>,
+        kind: InodeKind,
+        blocks: BulkBlocks<'_>,
+        sides: Vec<(Features, Side)>,
+        out: &mut Decoded,
+    ) -> Result<(), Problem> {
+        let owner = self.owner(attributes.permission)?;
+        let mut features = Features::NONE;
         sides.iter().for_each(|(feature, _)| features.insert(*feature));
         let is_directory = matches!(kind, InodeKind::Directory { .. });
-        if let InodeKind::Directory { storage_policy, .. } = kind {
-            out.totals.policies |= storage_policy != UNSPECIFIED;
-        }
-        let bulk = BulkInode {
-            id: inode.id,
-            owner,
-            mode: Mode::new(attributes.permission.mode()),
-            mtime: attributes.mtime,
-            atime: attributes.atime,
-            features,
-            kind,
-        };
-        let handle = self.records.add(&bulk, inode.name, &self.blocks, &mut out.ids);
+        let (mode, Attributes { mtime, atime, .. }) = (Mode::new(attributes.permission.mode()), *attributes);
+        let inode = BulkInode { id, owner, mode, mtime, atime, features, kind };
+        let handle = self.records.add(&inode, name, blocks, &mut out.ids);
         out.sides.extend(sides.into_iter().map(|(_, side)| (handle, side)));
-        debug_assert!(out.sides.len() >= first);
-        if inode.id == InodeId::ROOT.0 {
+        if id == InodeId::ROOT.0 {
             out.root = Some((handle, is_directory));
         }
-        self.blocks.clear();
         Ok(())
     }
 
@@ -195,55 +200,54 @@ impl<'a, 'b> RecordWorker<'a, 'b> {
         Ok(all)
     }
 
-    fn file(&mut self, inode: &InodeRecord<'_>, file: &FileRecord<'_>, out: &mut Decoded) -> Result<(), Problem> {
+    fn file(&mut self, id: i64, name: &[u8], body: &[u8], out: &mut Decoded) -> Result<(), Problem> {
+        let mut blocks = std::mem::take(&mut self.blocks);
+        blocks.clear();
+        let done = self.file_with(id, name, body, &mut blocks, out);
+        self.blocks = blocks;
+        done
+    }
+
+    #[inline(always)]
+    fn file_with(
+        &mut self,
+        id: i64,
+        name: &[u8],
+        body: &[u8],
+        blocks: &mut Vec<Block>,
+        out: &mut Decoded,
+    ) -> Result<(), Problem> {
+        let file = FileRecord::parse(body, blocks)?;
         let policies = self.context.policies;
         let (erasure_coding_policy, replication) = match file.erasure_coding_policy {
-            Some(id) => match u8::try_from(id).ok().filter(|id| policies.by_id(*id).is_some()) {
-                Some(id) => (id, 1),
+            Some(policy) => match u8::try_from(policy).ok().filter(|policy| policies.by_id(*policy).is_some()) {
+                Some(policy) => (policy, 1),
                 None => {
-                    let text = format!("erasure coding policy {id} of inode {} does not exist", inode.id);
+                    let text = format!("erasure coding policy {policy} of inode {id} does not exist");
                     return Err(Problem::Content(text));
                 }
             },
             None => (REPLICATION, file.replication as u16),
         };
         let (block_size, storage_policy) = (file.block_size.max(1), file.storage_policy as u8);
-        let kind = InodeKind::File { replication, block_size, storage_policy, erasure_coding_policy };
         let open = file.construction.is_some();
-        self.blocks.clear();
-        for block in file.blocks() {
-            self.blocks.push(BlockInfo {
-                block: block?,
-                replication,
-                state: BlockState::Complete,
-                open,
-                storage_policy,
-                erasure_coding_policy,
-                ..BlockInfo::default()
-            });
-        }
-        if let Some(last) = self.blocks.last_mut()
-            && open
-        {
-            last.state = BlockState::UnderConstruction;
-        }
         let stripe = policies.stripe(erasure_coding_policy);
         let shape = FileShape { replication, block_size, open, storage_policy, erasure_coding_policy, stripe };
-        out.totals.add_file(&shape, &self.blocks);
-        let side = file.construction.map(|(client, machine)| {
+        out.totals.add_file(&shape, blocks);
+        let mut kind = InodeKind::File { replication, block_size, storage_policy, erasure_coding_policy };
+        let own = file.construction.map(|(client, machine)| {
             let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
             (Features::CONSTRUCTION, Side::Construction(text(client), text(machine)))
         });
-        self.add(inode, &file.attributes, kind, side, out)
+        let plain = own.is_none() && file.attributes.acl.is_none() && file.attributes.xattrs.is_none();
+        let sides = if plain { Vec::new() } else { self.sides(own, &file.attributes, &mut kind)? };
+        let blocks = BulkBlocks { blocks, replication, open, storage_policy, erasure_coding_policy };
+        self.add(id, name, &file.attributes, kind, blocks, sides, out)
     }
 
-    fn directory(
-        &mut self,
-        inode: &InodeRecord<'_>,
-        directory: &DirectoryRecord<'_>,
-        out: &mut Decoded,
-    ) -> Result<(), Problem> {
-        let kind = InodeKind::Directory { children: 0, child_count: 0, storage_policy: UNSPECIFIED };
+    fn directory(&mut self, id: i64, name: &[u8], body: &[u8], out: &mut Decoded) -> Result<(), Problem> {
+        let directory = DirectoryRecord::parse(body)?;
+        let mut kind = InodeKind::Directory { children: 0, child_count: 0, storage_policy: UNSPECIFIED };
         let limit = |value: i64| u64::try_from(value).ok();
         let mut quota = Quota {
             namespace: limit(directory.namespace_quota),
@@ -254,8 +258,11 @@ impl<'a, 'b> RecordWorker<'a, 'b> {
             // Quirk: a_quota_of_kinds_alone_comes_back_alone: Hadoop gives such a directory a huge quota of names whenever it starts from an image
             quota.by_kind = kind_quotas(message)?;
         }
-        self.blocks.clear();
-        let side = (quota != Quota::default()).then_some((Features::QUOTA, Side::Quota(quota)));
-        self.add(inode, &directory.attributes, kind, side, out)
+        let own = (quota != Quota::default()).then_some((Features::QUOTA, Side::Quota(quota)));
+        let sides = self.sides(own, &directory.attributes, &mut kind)?;
+        if let InodeKind::Directory { storage_policy, .. } = kind {
+            out.totals.policies |= storage_policy != UNSPECIFIED;
+        }
+        self.add(id, name, &directory.attributes, kind, BulkBlocks::NONE, sides, out)
     }
 }
