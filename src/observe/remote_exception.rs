@@ -201,6 +201,7 @@ fn class_and_text(refusal: &Refusal) -> (&'static str, String) {
         Refusal::IllegalArgument(text) => (class::ILLEGAL_ARGUMENT, text.to_string()),
         Refusal::IllegalState(text) => (class::ILLEGAL_STATE, or_class(text, class::ILLEGAL_STATE)),
         Refusal::Assertion(text) => (class::ASSERTION, text.to_string()),
+        Refusal::StringIndex(text) => (class::STRING_INDEX, text.to_string()),
         Refusal::RollingUpgrade(text) => (class::ROLLING_UPGRADE, text.to_string()),
         Refusal::InconsistentStorage(text) => (class::INCONSISTENT_STORAGE, text.to_string()),
         Refusal::Io(text) => (class::IO, text.to_string()),
@@ -312,6 +313,7 @@ pub mod class {
     pub const NO_EC_POLICY_SET: &str = "org.apache.hadoop.hdfs.protocol.NoECPolicySetException";
     pub const UNSUPPORTED_ACTION: &str = "org.apache.hadoop.hdfs.server.namenode.UnsupportedActionException";
     pub const ASSERTION: &str = "java.lang.AssertionError";
+    pub const STRING_INDEX: &str = "java.lang.StringIndexOutOfBoundsException";
     pub const LISTING_START_NOT_FOUND: &str = "org.apache.hadoop.fs.DirectoryListingStartAfterNotFoundException";
     pub const INVALID_PATH: &str = "org.apache.hadoop.fs.InvalidPathException";
     pub const INVALID_REQUEST: &str = "org.apache.hadoop.fs.InvalidRequestException";

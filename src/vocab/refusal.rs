@@ -135,6 +135,8 @@ pub enum Refusal {
     IllegalState(Arc<str>),
     /// What Java's name node answers by a failed assertion (`AssertionError`).
     Assertion(Arc<str>),
+    /// What it answers where it looks for a letter that a text lacks (`StringIndexOutOfBoundsException`).
+    StringIndex(Arc<str>),
     /// Rolling upgrade rules.
     RollingUpgrade(Arc<str>),
     /// Storage directories against the call's rules (`InconsistentFSStateException`).

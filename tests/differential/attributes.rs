@@ -55,7 +55,7 @@ impl Generator {
         let (user, path) = (self.user(), self.path());
         let src = quoted(&path);
         let own = |generator: &Self, method, request| generator.call(user, method, request, &[]);
-        match self.dice.below(20) {
+        match self.dice.below(21) {
             0 | 1 => {
                 let mode = self.pick(&[0o755, 0o777, 0o700, 0o644, 0o1777, 0o750, 0]);
                 own(self, "setPermission", format!("src: {src} permission {{ perm: {mode} }}"))

@@ -106,12 +106,12 @@ impl Generator {
             }
         }
         let call = match self.dice.below(100) {
-            0..=16 => self.names(),
-            17..=36 => return self.writer(pair),
-            37..=50 => self.attributes(),
-            51..=64 => self.reads(),
-            65..=71 => return self.snapshots(pair),
-            72..=75 => self.rare(),
+            0..=13 => self.names(),
+            14..=31 => return self.writer(pair),
+            32..=43 => self.attributes(),
+            44..=57 => self.reads(),
+            58..=65 => return self.snapshots(pair),
+            66..=69 => self.rare(),
             // many methods, each of which is to be asked often enough in a long run
             _ => return self.whole(pair),
         };

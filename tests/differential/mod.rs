@@ -26,7 +26,7 @@ mod writers;
 
 use pair::Pair;
 
-/// Calls of a run: `IRONROOT_DIFFERENTIAL=200000` for a long one.
+/// Calls of a run, those of its surveys among them: `IRONROOT_DIFFERENTIAL=200000` for a long one.
 fn calls() -> usize {
     let number =
         |text: String| text.parse().unwrap_or_else(|_| panic!("IRONROOT_DIFFERENTIAL={text}: a number of calls"));
@@ -37,7 +37,7 @@ fn seed() -> u64 {
     std::env::var("IRONROOT_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(1)
 }
 
-/// Calls between two surveys of both trees: after each comes a restart, or an image, or each goes on with the other's directory for a while.
+/// Steps between two surveys of both trees: after each comes a restart, or an image, or each goes on with the other's directory for a while.
 fn leg(calls: usize) -> usize {
     (calls / 40).clamp(1_500, 5_000)
 }
@@ -49,10 +49,12 @@ fn both_name_nodes_answer_alike() {
     let (calls, seed) = (calls(), seed());
     let mut generator = generate::Generator::new(seed);
     generator.begin(&mut pair);
-    for number in 1..=calls {
+    let mut number = 0;
+    while pair.asked() < calls {
+        number += 1;
         pair.pairs.settled = false;
         generator.step(&mut pair);
-        if number % leg(calls) == 0 || number == calls {
+        if number % leg(calls) == 0 || pair.asked() >= calls {
             pair.settle();
             generator.survey(&mut pair);
             match number / leg(calls) % 4 {
@@ -68,5 +70,5 @@ fn both_name_nodes_answer_alike() {
             }
         }
     }
-    pair.report(calls, seed);
+    pair.report(number, seed);
 }

@@ -419,6 +419,11 @@ impl Pair {
         }
     }
 
+    /// How many calls were made so far.
+    pub fn asked(&self) -> usize {
+        self.counts.values().map(|(asked, ..)| *asked as usize).sum()
+    }
+
     /// What differed so far: the call, the place, both answers.
     pub fn differences(&self) -> &[String] {
         &self.differences
@@ -426,7 +431,7 @@ impl Pair {
 
     /// Prints the counts and what differed. Fails if more than one call in a thousand differs; `IRONROOT_DIFFERENTIAL_STRICT=1` allows none. There
     /// are known differences left, and which of them a run meets also depends on the times at which both servers do their rounds.
-    pub fn report(&self, calls: usize, seed: u64) {
+    pub fn report(&self, steps: usize, seed: u64) {
         let (mut asked, mut done) = (0, 0);
         for (name, (a, d, differ)) in &self.counts {
             println!("{name}: {a} asked, {d} done, {differ} differ");
@@ -437,7 +442,7 @@ impl Pair {
         println!("{} files of leases are counted by Java that only snapshots hold", self.pairs.leases);
         println!("{} entries of diff reports only of Java, by identity of attributes", self.by_identity);
         println!(
-            "seed {seed}: {asked} calls, {done} done, {} restarts, {} differ",
+            "seed {seed}: {steps} steps, {asked} calls, {done} done, {} restarts, {} differ",
             self.restarts,
             self.differences.len()
         );
@@ -446,7 +451,7 @@ impl Pair {
         let allowed = if std::env::var_os("IRONROOT_DIFFERENTIAL_STRICT").is_some() { 0 } else { asked / 1_000 };
         assert!(self.differences.len() as u64 <= allowed as u64, "{} of {asked} calls differ", self.differences.len());
         assert!(done * 3 >= asked, "too few succeed");
-        if calls >= 200_000 {
+        if asked >= 200_000 {
             let asked = |name: &str| self.counts.get(name).map_or(0, |count| count.0);
             let all = crate::trials::conversation::methods().into_iter().map(|method| method.name().to_owned());
             let rare: Vec<_> = all.filter(|name| asked(name) < 500).collect();

@@ -34,12 +34,12 @@ impl Generator {
     /// One call about the whole.
     pub(super) fn whole(&mut self, pair: &mut Pair) {
         match self.dice.below(100) {
-            0..=29 => self.question(pair),
-            30..=54 => self.caches(pair),
-            55..=69 => self.policies(pair),
-            70..=79 => self.tokens(pair),
-            80..=85 => self.zones(pair),
-            86 => self.safe_mode(pair),
+            0..=31 => self.question(pair),
+            32..=53 => self.caches(pair),
+            54..=65 => self.policies(pair),
+            66..=72 => self.tokens(pair),
+            73..=80 => self.zones(pair),
+            81 => self.safe_mode(pair),
             _ => self.orders(pair),
         }
     }
@@ -218,15 +218,15 @@ impl Generator {
                 let (pool, info) = (self.pool(), self.pool_info());
                 self.ask(pair, "modifyCachePool", format!("info {{ poolName: {}{info} }}", quoted(&pool)));
             }
-            6 => {
+            6 | 7 => {
                 let pool = self.pool();
                 self.ask(pair, "removeCachePool", format!("poolName: {}", quoted(&pool)));
             }
-            7 | 8 => {
+            8 | 9 => {
                 let after = if self.one_in(2) { String::new() } else { self.pool() };
                 self.ask(pair, "listCachePools", format!("prevPoolName: {}", quoted(&after)));
             }
-            9..=12 => {
+            10..=12 => {
                 let (user, info) = (self.user(), self.directive(true));
                 if let Ok(answer) = pair.ask(user, "addCacheDirective", &format!("info {{{info} }}{flags}")) {
                     self.directives = super::generate::number(&answer, &["id"]).unwrap_or(0);

@@ -152,6 +152,10 @@ fn root_above(view: &View<'_>, resolved: &Resolved<'_>) -> Result<InodeHandle, R
 }
 
 fn asked(view: &View<'_>, path: &[u8], from: &str, to: &str) -> Result<Asked, Refusal> {
+    if path.is_empty() && !(from.is_empty() && to.is_empty()) {
+        // Hadoop looks at the path's last letter before it puts a snapshot's name behind it
+        return Err(Refusal::StringIndex("index -1, length 0".into()));
+    }
     let resolved = view.resolve(path, Walk::Read)?;
     if view.settings.permissions {
         check_snapshot(view, path, from)?;
@@ -223,6 +227,9 @@ mod tests {
         assert!(matches!(listing, Err(Refusal::ParentNotDirectory(_))), "{listing:?}");
         let diff = w.view(&caller, |v| get_snapshot_diff(v, b"/f/x", "a", "b"));
         assert!(matches!(diff, Err(Refusal::AccessControl(_))), "{diff:?}");
+        let of_none = |from: &str| w.view(&caller, |v| get_snapshot_diff(v, b"", from, ""));
+        assert_eq!(of_none("a"), Err(Refusal::StringIndex("index -1, length 0".into())));
+        assert!(matches!(of_none(""), Err(Refusal::Assertion(_))));
     }
 
     #[test]

@@ -23,11 +23,11 @@ pub struct SetStoragePolicy {
 }
 
 impl Write for SetStoragePolicy {
-    type Prepared = u8;
+    type Prepared = ();
     type Reply = ();
     const OPERATION: Operation = Operation::SetStoragePolicy;
 
-    fn prepare(&self, view: &View<'_>) -> Result<u8, Refusal> {
+    fn prepare(&self, view: &View<'_>) -> Result<(), Refusal> {
         if self.policy.as_ref().is_some_and(|name| name.eq_ignore_ascii_case("ALL_NVDIMM")) {
             view.check_feature(Feature::NvdimmSupport)?;
         }
@@ -38,16 +38,23 @@ impl Write for SetStoragePolicy {
         if view.settings.storage_policies_of_superusers {
             view.check_superuser()?;
         }
-        let Some(name) = &self.policy else { return Ok(UNSPECIFIED) };
-        let found = storage_policy::by_name(name);
-        let text = || format!("Cannot find a block policy with the name {name}");
-        found.map(|p| p.id).ok_or_else(|| Refusal::HadoopIllegalArgument(text().into()))
+        Ok(())
     }
 
-    fn run(&self, turn: &mut Turn<'_>, policy: u8) -> Result<(), Refusal> {
+    fn run(&self, turn: &mut Turn<'_>, (): ()) -> Result<(), Refusal> {
         let view = turn.view();
         let verb = if self.policy.is_some() { "set" } else { "unset" };
         view.check_safe_mode(|| format!("Cannot {verb} storage policy for {}", view.path_text(&self.path)))?;
+        let policy = match &self.policy {
+            None => UNSPECIFIED,
+            Some(name) => match storage_policy::by_name(name) {
+                Some(policy) => policy.id,
+                None => {
+                    let text = format!("Cannot find a block policy with the name {name}");
+                    return Err(Refusal::HadoopIllegalArgument(text.into()));
+                }
+            },
+        };
         let resolved = view.resolve(&self.path, Walk::Write)?;
         view.check_inode(&resolved, Action::WRITE)?;
         let (tree, store) = (&view.state.tree, &view.state.store);
