@@ -46,6 +46,24 @@ pub fn modified_by_identity(java: &mut DynamicMessage, ours: &DynamicMessage) ->
     taken
 }
 
+/// After a start Hadoop lists open files that only snapshots hold, and until then it does not. Takes those out of its list that are not there by its
+/// own word; how many.
+pub fn open_only_in_the_past(java: &mut DynamicMessage, mut is_there: impl FnMut(&str, u64) -> bool) -> u64 {
+    let Some(Value::List(mut entries)) = java.get_field_by_name("entries").map(|v| v.into_owned()) else { return 0 };
+    let before = entries.len();
+    entries.retain(|entry| {
+        let field = |name: &str| entry.as_message()?.get_field_by_name(name).map(|v| v.into_owned());
+        let (path, id) = (field("path"), field("id").and_then(|id| id.as_i64()));
+        let path = path.as_ref().and_then(|path| path.as_str());
+        path.zip(id).is_none_or(|(path, id)| is_there(path, id as u64))
+    });
+    let taken = before - entries.len();
+    if taken > 0 {
+        java.set_field_by_name("entries", Value::List(entries));
+    }
+    taken as u64
+}
+
 /// What Hadoop keeps for a quota and counts anew only as it starts: renames out of snapshots leave it one or two off. Its own content summary,
 /// which is compared, says otherwise.
 pub fn drifts(message: &str, field: &str) -> bool {

@@ -16,6 +16,9 @@ use std::time::Duration;
 /// Java notes replicas in a thread of its own: how often a call is asked again when only it lags.
 const PATIENCE: usize = 40;
 
+/// Rounds of orders to DataNodes after which they can have no end.
+const ROUNDS_MAX: usize = 300;
+
 /// Both.
 pub struct Pair {
     pub java: Side,
@@ -203,7 +206,11 @@ impl Pair {
 
     /// What Java has at a path: its id, and whether it is a directory.
     pub fn found(&mut self, path: &str) -> Option<(u64, bool)> {
-        let status = self.status(&format!("src: {}", super::generate::quoted(path)), false).ok()?;
+        self.found_by(path, false)
+    }
+
+    fn found_by(&mut self, path: &str, ours: bool) -> Option<(u64, bool)> {
+        let status = self.status(&format!("src: {}", super::generate::quoted(path)), ours).ok()?;
         let kind = status.get_field_by_name("fs")?.as_message()?.get_field_by_name("fileType")?.as_enum_number();
         Some((super::generate::number(&status, &["fs", "fileId"])?, kind == Some(1)))
     }
@@ -320,6 +327,15 @@ impl Pair {
                 self.by_identity += taken;
                 self.pairs.message(&java, &ours)
             }
+            (Ok(java), Ok(ours)) if name == "listOpenFiles" && java != ours => {
+                let (mut java, mut ours) = (java.clone(), ours.clone());
+                let taken_over = self.taken_over;
+                let of_java = if taken_over { &mut ours } else { &mut java };
+                let mut is_there = |path: &str, id| self.found_by(path, taken_over).is_some_and(|there| there.0 == id);
+                let taken = known::open_only_in_the_past(of_java, &mut is_there);
+                self.pairs.leases += taken;
+                self.pairs.message(&java, &ours)
+            }
             (Ok(java), Ok(ours)) => self.pairs.message(java, ours),
             (Err(java), Err(ours)) => {
                 // a damaged key of a batched listing: the reader's own words
@@ -369,7 +385,11 @@ impl Pair {
         self.written_down("!settle");
         // Java looks at its queues every second
         let mut quiet = 0;
-        while quiet < 4 {
+        for round in 0.. {
+            if quiet == 4 {
+                break;
+            }
+            assert!(round < ROUNDS_MAX, "orders to DataNodes do not come to an end");
             std::thread::sleep(Duration::from_millis(600));
             quiet = if self.java.obey() + self.ours.obey() == 0 { quiet + 1 } else { 0 };
         }

@@ -7,12 +7,15 @@ use crate::trials::datanode::DataNode;
 use crate::trials::fixture::Fixture;
 use hadoop_proto::datanode::received_deleted_block_info_proto::BlockStatus;
 use hadoop_proto::datanode::{DatanodeCommandProto, block_command_proto, datanode_command_proto};
-use hadoop_proto::hdfs::{AddBlockResponseProto, BlockEcReconstructionInfoProto, DatanodeIdProto, ExtendedBlockProto};
+use hadoop_proto::hdfs::{
+    AddBlockResponseProto, BlockEcReconstructionInfoProto, DatanodeIdProto, ErasureCodingPolicyProto,
+    ExtendedBlockProto,
+};
 use prost_reflect::DynamicMessage;
 use rpc::client::{CallOptions, ClientSettings};
 use std::collections::HashMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use vocab::erasure_coding::Stripe;
+use vocab::erasure_coding::{ErasureCodingPolicy, Stripe};
 
 /// DataNodes of each.
 pub const NODES: u32 = 3;
@@ -33,6 +36,20 @@ pub type Exchange = Result<Result<Vec<u8>, Refusal>, String>;
 pub fn now_ms() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970");
     u64::try_from(now.as_millis()).expect("in range")
+}
+
+/// The layout that a policy stands for: those that every file system has are told by number alone.
+fn stripe_of(policy: &ErasureCodingPolicyProto) -> Option<Stripe> {
+    let Some(schema) = &policy.schema else {
+        return ErasureCodingPolicy::built_in()
+            .find(|known| u32::from(known.id) == policy.id)
+            .map(|known| known.stripe);
+    };
+    Some(Stripe {
+        data_units: schema.data_units as u8,
+        parity_units: schema.parity_units as u8,
+        cell_size: policy.cell_size.unwrap_or(1 << 20),
+    })
 }
 
 /// One of the two.
@@ -192,8 +209,7 @@ impl Side {
             let none = || "null".to_owned();
             let nowhere =
                 DatanodeIdProto { ip_addr: none(), host_name: none(), datanode_uuid: none(), ..Default::default() };
-            let units = block.ec_policy.as_ref().and_then(|policy| policy.schema.as_ref());
-            let units = units.map_or(3, |schema| schema.data_units + schema.parity_units);
+            let units = block.ec_policy.as_ref().and_then(stripe_of).map_or(3, |stripe| stripe.units());
             let mut places = vec![(nowhere, String::new()); units as usize];
             for (number, index, _) in &held {
                 places[*index as usize] = self.nodes[*number].place();
@@ -213,12 +229,7 @@ impl Side {
 
     /// Internal blocks of a group that are not there come to the targets in their order.
     fn rebuild(&mut self, order: &BlockEcReconstructionInfoProto) {
-        let Some(schema) = &order.ec_policy.schema else { return };
-        let stripe = Stripe {
-            data_units: schema.data_units as u8,
-            parity_units: schema.parity_units as u8,
-            cell_size: order.ec_policy.cell_size.unwrap_or(1 << 20),
-        };
+        let Some(stripe) = stripe_of(&order.ec_policy) else { return };
         let (group, left_out) = (&order.block, order.exclude_reconstructed_indices.clone().unwrap_or_default());
         let length = |index| stripe.unit_length(group.num_bytes(), index);
         let missing = (0..stripe.units()).filter(|index| {

@@ -8,6 +8,7 @@ use crate::read::listing::ListingVisitor;
 use crate::read::summary::{get_content_summary, get_quota_usage};
 use crate::status::{FileStatus, LocatedBlocks};
 use crate::write::attributes::*;
+use crate::write::concat::Concat;
 use crate::write::quota::{RESET, SetQuota, UNCHANGED};
 use crate::write::rename::Rename;
 use crate::write::storage_policy::{SetStoragePolicy, get_storage_policy};
@@ -89,7 +90,21 @@ fn t16_refusals_in_safe_mode() {
     assert_eq!(&*what, "Cannot create file/y");
     assert!(matches!(w.delete(&superuser(), "/f", false), Err(Refusal::SafeMode { .. })));
     assert!(w.exists("/f") && w.list("/", b"").is_some());
+    // before arguments are looked at
+    let Err(Refusal::SafeMode { what, .. }) = w.policy("/f", "NOPE") else { panic!("allowed") };
+    assert_eq!(&*what, "Cannot set storage policy for /f");
+    let concat = Concat { target: b"/f".into(), sources: vec![b"/.reserved/.inodes/16387".into()] };
+    let Err(Refusal::SafeMode { what, .. }) = w.write(&superuser(), &concat) else { panic!("allowed") };
+    assert_eq!(&*what, "Cannot concat /f");
     assert!(!w.safe_mode(SafeModeAction::Leave));
+    let refused = |text: &str| Err(Refusal::HadoopIllegalArgument(text.into()));
+    w.mkdirs(&superuser(), "/d", 0o755).unwrap();
+    w.write_file("/d/g", &[1]);
+    let concat = Concat { target: b"//f".into(), sources: vec![b"/d/g/".into()] };
+    assert_eq!(
+        w.write(&superuser(), &concat),
+        refused("Source file /d/g/ is not in the same directory with the target /f")
+    );
     assert_eq!(w.mkdirs(&superuser(), "/x", 0o755), Ok(true));
 }
 

@@ -48,7 +48,7 @@ impl Write for Concat {
         if view.state.is_open(target) {
             return Err(illegal(format!("concat: target file {text} is under construction")));
         }
-        let sources = self.sources(&view, target, &text)?;
+        let sources = self.sources(&view, target, &resolved.path_text())?;
         check_quota(&view, target, &sources)?;
         let path_of = |inode| Cow::Owned(view.state.tree.path_of(&view.state.store, inode));
         let record = Record::Concat {
@@ -101,8 +101,8 @@ impl Concat {
             let resolved = view.resolve(path, Walk::Write)?;
             view.check_inode(&resolved, Action::READ)?;
             view.check_parent(&resolved, Action::WRITE)?;
-            let file = view.file_named(resolved.last(), &view.path_text(path))?;
-            let text = resolved.path_text();
+            let text = view.path_text(path);
+            let file = view.file_named(resolved.last(), &text)?;
             if store.parent(file) != store.parent(target) {
                 return Err(illegal(format!(
                     "Source file {text} is not in the same directory with the target {target_text}"
