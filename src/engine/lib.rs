@@ -13,6 +13,7 @@ mod gate;
 mod lock;
 mod online;
 mod rolling;
+mod stack;
 mod tick;
 mod turn;
 

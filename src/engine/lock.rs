@@ -4,10 +4,12 @@
 //! wait for they leave the lock alone for a while: else each call would wait for a slice of its own, and with slices of a millisecond a thread would
 //! serve no more than a thousand calls a second.
 
+use crate::stack::{own_frames, told_time};
 use parking_lot::{FairMutex, Mutex, RwLock, RwLockWriteGuard};
+use std::backtrace::Backtrace;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 use vocab::limits::{HOLD_WARN_MICROS, SLICE_MICROS};
 
 /// Upper bounds, in microseconds, of the buckets in which holds are counted; the last bucket is open.
@@ -64,9 +66,9 @@ impl HoldTimes {
             tracing::warn!(what, micros, "state lock held for long");
         }
         if micros / 1_000 >= self.reports.threshold_ms.load(Ordering::Relaxed)
-            && let Some(text) = self.reports.report(what, micros / 1_000, Instant::now())
+            && let Some(told) = self.reports.report(what, micros / 1_000, Instant::now(), SystemTime::now())
         {
-            tracing::info!("{text}");
+            tracing::info!("{}", told.text(self.reports.kind));
         }
     }
 
@@ -109,13 +111,35 @@ impl Default for Reporting {
     }
 }
 
+/// A long hold: where it ended is looked up when it is told of, which takes long.
+#[derive(Debug)]
+struct Longest {
+    what: &'static str,
+    held_ms: u64,
+    ended: SystemTime,
+    thread: Box<str>,
+    stack: Backtrace,
+}
+
 /// What was not told of yet.
 #[derive(Debug, Default)]
 struct Untold {
     last: Option<Instant>,
     count: u64,
     total_ms: u64,
-    longest: Option<(&'static str, u64)>,
+    longest: Option<Longest>,
+}
+
+impl Untold {
+    fn text(&self, kind: &str) -> String {
+        let Some(Longest { what, held_ms, ended, thread, stack }) = &self.longest else { return String::new() };
+        let (count, total, frames) = (self.count, self.total_ms, own_frames(thread, stack));
+        let began = told_time(ended.checked_sub(Duration::from_millis(*held_ms)).unwrap_or(*ended));
+        format!(
+            "\tNumber of suppressed {kind}-lock reports of FSNLock is {count}\n\tLongest {kind}-lock held at {began} for {held_ms}ms by {what} via {frames}\n\t\
+             Total suppressed {kind}-lock held time: {total}.0"
+        )
+    }
 }
 
 /// Reports of long holds, in the words of Hadoop's, for those who look for them.
@@ -134,10 +158,11 @@ impl Reports {
     }
 
     /// A long hold ended at `now`. What to write, if it is time again.
-    fn report(&self, what: &'static str, held_ms: u64, now: Instant) -> Option<String> {
+    fn report(&self, what: &'static str, held_ms: u64, now: Instant, ended: SystemTime) -> Option<Untold> {
         let mut untold = self.untold.lock();
-        if untold.longest.is_none_or(|(_, longest)| held_ms > longest) {
-            untold.longest = Some((what, held_ms));
+        if untold.longest.as_ref().is_none_or(|longest| held_ms > longest.held_ms) {
+            let thread = std::thread::current().name().unwrap_or_default().into();
+            untold.longest = Some(Longest { what, held_ms, ended, thread, stack: Backtrace::force_capture() });
         }
         let interval_ms = u128::from(self.interval_ms.load(Ordering::Relaxed));
         if untold.last.is_some_and(|last| now.duration_since(last).as_millis() < interval_ms) {
@@ -145,13 +170,7 @@ impl Reports {
             untold.total_ms += held_ms;
             return None;
         }
-        let told = std::mem::replace(&mut *untold, Untold { last: Some(now), ..Untold::default() });
-        let (what, longest) = told.longest?;
-        let (kind, count, total) = (self.kind, told.count, told.total_ms);
-        Some(format!(
-            "\tNumber of suppressed {kind}-lock reports of FSNLock is {count}\n\tLongest {kind}-lock held for {longest}ms by {what}\n\t\
-             Total suppressed {kind}-lock held time: {total}.0"
-        ))
+        Some(std::mem::replace(&mut *untold, Untold { last: Some(now), ..Untold::default() }))
     }
 }
 
@@ -291,17 +310,26 @@ mod tests {
     fn long_holds_are_told_of_once_in_a_while() {
         let (reports, now) = (Reports::new("write"), Instant::now());
         let at = |ms: u64| now + Duration::from_millis(ms);
+        let report = |what, ms, now_ms| {
+            let ended = SystemTime::UNIX_EPOCH + Duration::from_millis(ms);
+            let text = reports.report(what, ms, at(now_ms), ended)?.text("write");
+            let (told, stack) = text.split_once(" via ").expect("a stack");
+            let (frames, total) = stack.split_once("\n\tTotal").expect("a total");
+            assert!(frames.contains("engine::lock::tests::"), "{text}");
+            Some(format!("{told}\n\tTotal{total}"))
+        };
+        let began = told_time(SystemTime::UNIX_EPOCH);
         let text = |count: u64, ms: u64, what: &str, total: u64| {
             Some(format!(
-                "\tNumber of suppressed write-lock reports of FSNLock is {count}\n\tLongest write-lock held for {ms}ms by {what}\n\t\
+                "\tNumber of suppressed write-lock reports of FSNLock is {count}\n\tLongest write-lock held at {began} for {ms}ms by {what}\n\t\
                  Total suppressed write-lock held time: {total}.0"
             ))
         };
-        assert_eq!(reports.report("delete", 6_000, at(0)), text(0, 6_000, "delete", 0));
-        assert_eq!(reports.report("rename", 7_000, at(9_000)), None);
-        assert_eq!(reports.report("mkdirs", 5_000, at(9_999)), None);
-        assert_eq!(reports.report("create", 5_500, at(10_000)), text(2, 7_000, "rename", 12_000));
-        assert_eq!(reports.report("create", 5_100, at(20_000)), text(0, 5_100, "create", 0));
+        assert_eq!(report("delete", 6_000, 0), text(0, 6_000, "delete", 0));
+        assert_eq!(report("rename", 7_000, 9_000), None);
+        assert_eq!(report("mkdirs", 5_000, 9_999), None);
+        assert_eq!(report("create", 5_500, 10_000), text(2, 7_000, "rename", 12_000));
+        assert_eq!(report("create", 5_100, 20_000), text(0, 5_100, "create", 0));
     }
 
     /// A call that comes in a slice is served before the next one begins, and more than one where there are more.
