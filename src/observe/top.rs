@@ -131,6 +131,11 @@ impl Top {
         counts.pairs = counts.commands.values().map(HashMap::len).sum();
     }
 
+    /// How many windows there are.
+    pub fn window_count(&self) -> usize {
+        self.settings.windows_ms.len()
+    }
+
     /// What is told, shortest window first.
     pub fn windows(&self, now_ms: u64) -> Vec<Window> {
         let mut counts = self.counts.lock();

@@ -18,6 +18,7 @@ mod metrics;
 mod pages;
 mod progress;
 mod slow;
+mod snapshots;
 mod stacks;
 mod top;
 
@@ -41,7 +42,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 /// Names of the beans that there always are, in the order they are listed; two for each RPC port follow.
-pub const BEANS: [&str; 14] = [
+pub const BEANS: [&str; 16] = [
     "Hadoop:service=NameNode,name=FSNamesystem",
     "Hadoop:service=NameNode,name=NameNodeStatus",
     "Hadoop:service=NameNode,name=NameNodeInfo",
@@ -56,6 +57,8 @@ pub const BEANS: [&str; 14] = [
     "java.lang:type=OperatingSystem",
     "Ironroot:name=StateLock",
     "Ironroot:name=Memory",
+    "Hadoop:service=NameNode,name=SnapshotInfo",
+    "Hadoop:service=NameNode,name=NNTopUserOpCounts",
 ];
 
 /// The configuration as `/conf` shows it; the binary knows it.

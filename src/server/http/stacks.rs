@@ -1,4 +1,5 @@
-//! `/stacks`: the threads of the process, in the form of Hadoop's thread dump. What the system knows of a thread stands where Java has its frames.
+//! `/stacks`: the threads of the process, in the form of Hadoop's thread dump. What the system knows of a thread stands where Java has its frames:
+//! to read those of another thread it would have to be stopped and its registers looked at, which takes unsafe code.
 
 use std::fmt::Write;
 use std::fs;

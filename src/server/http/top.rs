@@ -2,7 +2,7 @@
 
 use super::json::Json;
 use crate::service::Shared;
-use observe::top::{Operation, Window};
+use observe::top::{Operation, Top, Window};
 use std::sync::Arc;
 
 fn users(users: &[(Arc<str>, u64)]) -> Json {
@@ -32,4 +32,13 @@ pub(super) fn counts(shared: &Shared) -> Json {
     let windows = top.windows(u64::try_from(now).unwrap_or(0)).iter().map(window).collect();
     let time = time.strftime("%Y-%m-%dT%H:%M:%S%z").to_string();
     Json::Text(Json::object([("timestamp", time.as_str().into()), ("windows", Json::List(windows))]).compact())
+}
+
+/// `NNTopUserOpCounts`: a record for each window. What they count Hadoop's bean leaves out too; it is in [`counts`].
+pub(super) fn tags(top: &Top, host: &str) -> Vec<(String, Json)> {
+    let record = |number: usize| {
+        let name = move |tag: &str| if number == 0 { tag.to_owned() } else { format!("{tag}.{number}") };
+        [(name("tag.Context"), "dfs".into()), (name("tag.Hostname"), host.into())]
+    };
+    (0..top.window_count()).flat_map(record).collect()
 }

@@ -82,6 +82,9 @@ const OTHERS: [&str; 7] = [
 
 /// The service that a Java class names, its interface or the name in request headers; `None` if the port has none of it.
 ///
+/// Quirk: both_names_of_a_protocol_have_the_same_methods: Hadoop keeps one answer for both, that of the name which was asked first, and clients ask for
+/// the interface.
+///
 /// # Errors
 /// A name that is no class.
 pub(super) fn service(port: PortKind, name: &str) -> Result<Option<&'static Service>, RemoteException> {
@@ -147,6 +150,14 @@ fn hash(text: &str) -> u32 {
 mod tests {
     use super::*;
     use hadoop_proto::services;
+
+    #[test]
+    fn both_names_of_a_protocol_have_the_same_methods() {
+        let plain = service(PortKind::Client, "org.apache.hadoop.hdfs.protocol.ClientProtocol").expect("a class");
+        let interface = service(PortKind::Client, INTERFACES[0].1).expect("a class");
+        assert_eq!(plain.map(of), interface.map(of));
+        assert_eq!(plain.map(|found| of(found).len()), Some(111));
+    }
 
     /// Number and sum of the fingerprints, as Java 3.5.0 computes them.
     #[test]
