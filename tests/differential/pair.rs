@@ -386,7 +386,8 @@ impl Pair {
         // Java looks at its queues every second
         let mut quiet = 0;
         for round in 0.. {
-            if quiet == 4 {
+            // Java holds orders back for a while, or finds that they were lost: only then is all out
+            if quiet >= 4 && self.java.pending() + self.ours.pending() == 0 {
                 break;
             }
             assert!(round < ROUNDS_MAX, "orders to DataNodes do not come to an end");

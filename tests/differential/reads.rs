@@ -49,7 +49,8 @@ impl Generator {
             23 => ("getEZForPath", format!("src: {src}")),
             24 => ("getEnclosingRoot", format!("filename: {src}")),
             25 => {
-                let cookie = if self.one_in(4) { self.pick(&[1, -1]) } else { 0 };
+                // which one a small number leaves out goes by the order of queues
+                let cookie = if self.one_in(4) { self.pick(&[1_000, -1]) } else { 0 };
                 ("listCorruptFileBlocks", format!("path: {src} cookie: \"{cookie}\""))
             }
             _ => {

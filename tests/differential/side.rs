@@ -124,6 +124,11 @@ impl Side {
         }
     }
 
+    /// Blocks that DataNodes were to make or are to be told to make.
+    pub(super) fn pending(&self) -> i64 {
+        self.fixture.namenode().count("PendingReconstructionBlocks").unwrap_or(0)
+    }
+
     /// What DataNodes are told is done at once.
     pub(super) fn obey(&mut self) -> usize {
         let mut done = 0;
