@@ -36,8 +36,10 @@ use vocab::{AuthenticationMethod, Caller, RpcIds};
 const CALL_CONTEXT: i32 = -3;
 const CALL_PING: i32 = -4;
 const CALL_SASL: i32 = -33;
-/// Least room for a read, and for one after a read that found its room too small.
+/// Least room for a read, and for one soon after a read that found as much.
 const READ_BYTES: [usize; 2] = [4 << 10, 32 << 10];
+/// So many reads after that one: between two that find a pause's calls come others that find a few, and calls read in two parts are two batches.
+const MUCH_READS: u8 = 16;
 /// A frame's announced length is believed in steps of this size, doubling with what really came.
 const TRUST_BYTES: usize = 64 << 10;
 /// Buffers beyond this are given back when empty.
@@ -120,8 +122,8 @@ struct Connection<'a, S: Service> {
     identity: Option<Identity>,
     /// When the bytes at hand were read.
     received: Instant,
-    /// Whether the last read found much.
-    much: bool,
+    /// Reads to come that are given much room: one of the last found much.
+    much: u8,
     /// Since when the socket takes no byte of the answers at hand.
     stuck: Option<Instant>,
     /// Calls started in this turn.
@@ -142,7 +144,7 @@ impl<'a, S: Service> Connection<'a, S> {
             negotiation: Negotiation::NotAsked,
             identity: None,
             received: Instant::now(),
-            much: false,
+            much: 0,
             stuck: None,
             started: 0,
             closing: false,
@@ -302,7 +304,7 @@ impl<'a, S: Service> Connection<'a, S> {
                 let n = read?;
                 self.received = Instant::now();
                 self.entry.touch(self.received, self.port.started);
-                self.much = n >= READ_BYTES[0];
+                self.much = if n >= READ_BYTES[0] { MUCH_READS } else { self.much.saturating_sub(1) };
                 self.port.counters.received_bytes.fetch_add(n as u64, Ordering::Relaxed);
                 Ok(n > 0)
             }
@@ -316,7 +318,7 @@ impl<'a, S: Service> Connection<'a, S> {
         if buffer.is_empty() && buffer.capacity() > KEEP_BYTES {
             *buffer = BytesMut::new();
         }
-        buffer.reserve(missing.min(buffer.len().max(TRUST_BYTES)).max(READ_BYTES[usize::from(self.much)]));
+        buffer.reserve(missing.min(buffer.len().max(TRUST_BYTES)).max(READ_BYTES[usize::from(self.much > 0)]));
     }
 
     fn answer(&mut self, ids: &ReplyIds, answer: Reply) {
