@@ -26,11 +26,11 @@ mod writers;
 
 use pair::Pair;
 
-/// Calls of a run, those of its surveys among them: `IRONROOT_DIFFERENTIAL=200000` for a long one.
+/// Calls of a run, those of its surveys among them (3,000 steps without the variable): `IRONROOT_DIFFERENTIAL=200000` for a long one.
 fn calls() -> usize {
     let number =
         |text: String| text.parse().unwrap_or_else(|_| panic!("IRONROOT_DIFFERENTIAL={text}: a number of calls"));
-    std::env::var("IRONROOT_DIFFERENTIAL").map_or(3_000, number)
+    std::env::var("IRONROOT_DIFFERENTIAL").map_or(7_000, number)
 }
 
 fn seed() -> u64 {
