@@ -62,15 +62,18 @@ const FRAGMENTS: [&str; 16] = [
     "<property name='a' value='&x;'/>",
 ];
 
+/// Whether the settings of a name node can be read with this value of a key; if not, what is said.
+fn read_with(key: &str, value: &str) -> Result<(), String> {
+    let mut configuration = Configuration::with_defaults(Environment::default());
+    configuration.set("fs.defaultFS", "hdfs://localhost", "test");
+    configuration.set(key, value, "test");
+    let identity = identify(&mut configuration, |_| true).expect("one name node");
+    Settings::read(&configuration, identity).map(drop).map_err(|error| error.to_string())
+}
+
 #[test]
 fn a_list_of_ports_has_each_once_and_no_gaps() {
-    let read = |ports: &str| {
-        let mut configuration = Configuration::with_defaults(Environment::default());
-        configuration.set("fs.defaultFS", "hdfs://localhost", "test");
-        configuration.set("dfs.namenode.rpc-address.auxiliary-ports", ports, "test");
-        let identity = identify(&mut configuration, |_| true).expect("one name node");
-        Settings::read(&configuration, identity).map(drop).map_err(|error| error.to_string())
-    };
+    let read = |ports| read_with("dfs.namenode.rpc-address.auxiliary-ports", ports);
     assert_eq!(read(" 8021, 8022,"), Ok(()));
     for (ports, text) in [
         ("8021,,8022", "For input string: \"\""),
@@ -84,13 +87,7 @@ fn a_list_of_ports_has_each_once_and_no_gaps() {
 /// Windows of counts that Hadoop refuses.
 #[test]
 fn windows_of_who_asks_most_have_bounds() {
-    let read = |minutes: &str| {
-        let mut configuration = Configuration::with_defaults(Environment::default());
-        configuration.set("fs.defaultFS", "hdfs://localhost", "test");
-        configuration.set("dfs.namenode.top.windows.minutes", minutes, "test");
-        let identity = identify(&mut configuration, |_| true).expect("one name node");
-        Settings::read(&configuration, identity).map(drop).map_err(|error| error.to_string())
-    };
+    let read = |minutes| read_with("dfs.namenode.top.windows.minutes", minutes);
     assert_eq!((read("35791"), read("+3, 1,1")), (Ok(()), Ok(())));
     for (minutes, text) in [
         ("0", "minimum reporting period is 1 min!"),
